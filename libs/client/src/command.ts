@@ -28,12 +28,12 @@ export interface FollowOptions {
 
 interface CommandState {
   deduplicated: boolean;
-  /** Whether another view or process submitted the command, so that this inbox gets no notice of its end. */
+  /** Whether another view or process submitted the command. Then this view's inbox gets no notice of its end. */
   foreign: boolean;
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
   /** Present for a command with `attachReader`. */
   attached?: { reportAfterBytes: number } | undefined;
-  /** Settles when the stdin that this process streams is sent. */
+  /** Settles when the stdin that this process streams has been sent. */
   streaming?: Promise<void> | undefined;
 }
 
@@ -58,11 +58,11 @@ export class Command {
     this.id = toCommandId(this.sessionId, pending.entryId);
     this.#stdin = new StdinWriter(view, pending.keys, pending.entryId);
     this.#delivered = state.onOutput === undefined ? undefined : this.#deliver(state.onOutput);
-    // result() rejects with its error.
+    // Prevents an unhandled rejection. result() rejects with the same error.
     this.#delivered?.catch(() => {});
   }
 
-  /** Whether the submit's idempotency key found this command, which was accepted before. */
+  /** Whether the submit found this command by its idempotency key, so that no new command was accepted. */
   get deduplicated(): boolean {
     return this.#state.deduplicated;
   }
@@ -91,7 +91,9 @@ export class Command {
     return readLog(this.#view, this.#pending.keys, this.#pending.entryId, options);
   }
 
-  /** Returns the Result, after all of `onOutput`. Rejects with RESULT_EXPIRED, or the signal's reason. */
+  /**
+   * Returns the Result, after `onOutput` has received all output. Rejects with RESULT_EXPIRED, or the signal's reason.
+   */
   async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
     const { signal } = options;
     if (this.#state.foreign) await this.#watch(signal);
@@ -122,12 +124,15 @@ export class Command {
     return this.#stdin.close();
   }
 
-  /** Resolves when this process may end: its streamed stdin is stored, or the command reads no more. Never rejects. */
+  /**
+   * Resolves when this process may end: its streamed stdin is stored, or the command reads no more of it. Never
+   * rejects.
+   */
   stdinSent(): Promise<void> {
     return this.#state.streaming ?? Promise.resolve();
   }
 
-  /** Cancels the command. Resolves to false if it had ended before. `reason`: at most 1,024 characters. */
+  /** Cancels the command. Resolves to false if the command had already ended. `reason`: at most 1,024 characters. */
   cancel(reason?: string): Promise<boolean> {
     return cancelEntry(this.#view, this.#pending.keys, this.#pending.entryId, reason);
   }

@@ -48,7 +48,10 @@ export interface ConnectOptions {
 export interface ConnectSettings {
   redisUrl: string;
   namespace: string;
-  /** The fleet's place and the setting that named it, as the end of a sentence. Another follows if settings differ. */
+  /**
+   * Address of the fleet, and the setting that determined it, as the end of a sentence. A second sentence follows if
+   * settings differ.
+   */
   place: string;
   tenant: string;
   sealKeys: string[];
@@ -71,7 +74,8 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Returns the fleet's place from caller, SHELLFLEET_… or connection file. Throws COMMAND_INVALID, QUEUE_UNAVAILABLE.
+ * Returns the address of the fleet, from the caller, SHELLFLEET_… or the connection file. Throws COMMAND_INVALID,
+ * QUEUE_UNAVAILABLE.
  */
 export async function resolveSettings(options: ConnectOptions, env: NodeJS.ProcessEnv): Promise<ConnectSettings> {
   const given = parseOrThrow(
@@ -84,7 +88,7 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
   const file = needsFile ? await readFleetFile(env) : undefined;
   const redisUrl = given.redisUrl ?? file?.redisUrl;
   if (redisUrl === undefined) throw noFleet(env);
-  // The file's keys and names belong to its Redis only.
+  // The keys and names in the file are used only with the Redis in the file.
   const own = file?.redisUrl === redisUrl ? file : undefined;
   return {
     redisUrl,

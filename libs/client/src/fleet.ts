@@ -77,9 +77,9 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Yields this tenant's open sessions, in no particular order. One that changes may show its old or its new state.
-   * With `{ all: true }` or `{ state: 'closed' }` it includes closed ones whose output can be read. Rejects with
-   * COMMAND_INVALID for an invalid filter.
+   * Yields this tenant's open sessions, in no particular order. A session that changes may show its old or its new
+   * state. With `{ all: true }` or `{ state: 'closed' }` it includes closed sessions whose output can be read. Rejects
+   * with COMMAND_INVALID for an invalid filter.
    */
   sessions(filter: SessionFilter = {}): AsyncGenerator<SessionInfo> {
     return listSessions(this.#view, filter);
@@ -136,7 +136,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Returns the last records of a host's audit, by tenant, at most a minute old. Empty for a host of another namespace.
+   * Returns the last records of a host's audit, one per tenant, at most a minute old. Empty for a host of another
+   * namespace.
    */
   async auditHeads(host: { id: string; namespace: string }): Promise<Record<string, AuditHead>> {
     const { redis, namespace } = this.#view;
@@ -144,7 +145,10 @@ export class Fleet implements AsyncDisposable {
     return Object.fromEntries(await readAuditHeads(redis, namespace, host.id));
   }
 
-  /** Removes a session's kept containers (`keepOnFailure`), and returns their number. Rejects with HOST_UNREACHABLE. */
+  /**
+   * Removes the containers of a session that hosts keep (`keepOnFailure`), and returns their number. Rejects with
+   * HOST_UNREACHABLE.
+   */
   purge(id: string): Promise<number> {
     return purgeSession(this.#view, this.#view.keysOf(id));
   }
@@ -158,7 +162,10 @@ export class Fleet implements AsyncDisposable {
     return drainHost(this.#view, id, options);
   }
 
-  /** Takes a host off the list of `hosts()`, until it is back. Rejects with COMMAND_INVALID unless it is down. */
+  /**
+   * Removes a host from the list of `hosts()`, until it is up again. Rejects with COMMAND_INVALID unless the host is
+   * down.
+   */
   removeHost(id: string): Promise<void> {
     return removeHost(this.#view, id);
   }

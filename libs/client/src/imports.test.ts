@@ -16,7 +16,7 @@ async function readImports(): Promise<Graph> {
   return files;
 }
 
-/** Groups files by directory. A file at the top counts as a directory. */
+/** Groups the files by directory. A file outside of any directory counts as a directory of its own. */
 function byDirectory(files: Graph): Graph {
   const directories: Graph = new Map();
   const directoryOf = (path: string) => (dirname(path) === '.' ? path : dirname(path));

@@ -48,7 +48,7 @@ describe('model text', () => {
   };
 
   // S1-46
-  test('reports the type of blocked output, and only counts in the artifact', () => {
+  test('reports the type of blocked output in the text, and only counts in the artifact', () => {
     expect(toModelText(result('blocked', { exitCode: 3, ...blocked }))).toEqual({
       text: 'Output blocked: detected email.',
       status: 'error',
@@ -97,7 +97,7 @@ describe('model text', () => {
   });
 
   // S2-28
-  test('keeps a marker in the middle, which shows where output is missing', () => {
+  test('keeps a truncation marker in the middle of the output, where output is missing', () => {
     const stdout = 'a\n[... 96 bytes, 118 lines omitted ...]\nz\n';
     const given = result('success', { stdout, truncated: { bytes: false, lines: true }, totals: totals(120, 100) });
     expect(toModelText(given, { output: { maxLines: 2, keep: 'head-tail' } }).text).toBe(
@@ -138,7 +138,7 @@ describe('model text', () => {
   });
 
   // S3-16
-  test('names an error, loss, denial or cancellation, and reports lost state of the shell', () => {
+  test('names an error, loss, denial or cancellation, and reports that the shell lost its state', () => {
     const error = { code: 'CONTAINER_LOST', message: 'The container ran out of memory.', retryable: false };
     const shell = { state: 'lost', reason: 'the container ran out of memory', epoch: 2 } as const;
     expect(toModelText(result('error', { error, shell, stdout: 'half' }))).toMatchObject({

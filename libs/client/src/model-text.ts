@@ -1,6 +1,6 @@
 import { describeBlocked, describeDenied, type OutputOptions, type Result } from '@shellfleet/protocol';
 
-/** Facts for the text that the Result lacks. */
+/** Facts that the text needs and the Result lacks. */
 export interface ModelTextOptions {
   /** Bounds of the output, as in the session's spec or one of OUTPUT_PROFILES, for the note on truncation. */
   output?: Pick<OutputOptions, 'maxLines' | 'maxBytes' | 'keep'> | undefined;
@@ -79,7 +79,7 @@ function headline(result: Result, { timeoutMs: given }: ModelTextOptions): strin
 function body(result: Result, { output = {} }: ModelTextOptions): string[] {
   if (result.blocked !== undefined) return [];
   const text = markedText(result, output.keep).trimEnd();
-  // The headline explains outcomes other than success and failure.
+  // For other outcomes than success and failure the headline is enough.
   if (text === '') return ['success', 'failure'].includes(result.outcome) ? ['<no output>'] : [];
   return [text, ...cuts(result, output)];
 }
@@ -106,7 +106,7 @@ function footer(result: Result): string[] {
   ];
 }
 
-/** Explains what the sandbox denied, and how a model asks to leave it. */
+/** Explains what the sandbox denied, and how a model asks to run outside the sandbox. */
 function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): string[] {
   const ask = 'To ask for it to run outside the sandbox, submit it again with escalate and a justification.';
   if (denied !== undefined) {
@@ -122,16 +122,22 @@ function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): strin
   return [['It ran outside the sandbox.', ...first].join(' ')];
 }
 
-/** Merges both streams in the order of their reception, or stdout first if it is not known, with stderr marked. */
+/**
+ * Merges both streams with stderr marked, in the order in which the output was received, or stdout first if that order
+ * is not known.
+ */
 function markedText(result: Result, keep: 'head' | 'tail' | 'head-tail' | undefined): string {
-  // A marker at the end would repeat the notes that follow.
+  // A truncation marker at the end would repeat the notes that follow it.
   const bare = (text: string) => (isCut(result) && keep === 'head' ? text.replace(MARKER_AT_END, '') : text);
   const [stdout, stderr] = [linesOf(bare(result.stdout)), linesOf(bare(result.stderr))];
   const marked = attribute(linesOf(bare(result.output)), stdout, stderr, isCut(result));
   return (marked ?? [...stdout, ...stderr.map(mark)]).join('\n');
 }
 
-/** Marks merged lines. Returns undefined for a line that is next in neither stream: mixed, or cut. */
+/**
+ * Marks the lines of merged output that are from stderr. Returns undefined if a line is next in neither stream, because
+ * it is mixed or cut.
+ */
 function attribute(merged: string[], stdout: string[], stderr: string[], isCut: boolean): string[] | undefined {
   const marked: string[] = [];
   let [fromStdout, fromStderr] = [0, 0];

@@ -6,10 +6,13 @@ import { openSession } from './submit/open-session.ts';
 import type { RunOptions } from './submit/parse-command.ts';
 import type { FleetView } from './view.ts';
 
-/** How often another caller with the key may close the session before this call's command is in it. */
+/** Most attempts. Another caller with the same key may close the session before this call's command is in it. */
 const MOST_ATTEMPTS = 5;
 
-/** Returns the session id of a one-shot command, from its idempotency key, which is looked up in a session. */
+/**
+ * Returns the session id of a one-shot command. It depends only on the idempotency key, so a second call finds the
+ * session and its command.
+ */
 export function oneShotSessionId(idempotencyKey?: string): string {
   const name = idempotencyKey === undefined ? randomUUID() : createHash('sha256').update(idempotencyKey).digest('hex');
   return `run-${name}`;
@@ -27,7 +30,7 @@ export async function runOneShot(
     const opened = await openSession(view, oneShotSessionId(idempotencyKey), spec, { driven: true });
     using _driving = view.driven.drive(opened.keys);
     const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
-    // A session with other callers is not closed: that would cancel their command.
+    // A session with other callers is not closed, because that would cancel their command.
     let isShared = idempotencyKey !== undefined;
     try {
       const command = await new Session(view, opened).submit(script, options);

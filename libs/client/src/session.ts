@@ -33,7 +33,9 @@ export class Session implements AsyncDisposable {
   readonly #view: FleetView;
   readonly #open: OpenSession;
   readonly #order = new CallOrder();
-  /** Present when this object drives the session. */
+  /**
+   * Renews the heartbeat of a session that this object drives, until its disposal. Absent if this object drives none.
+   */
   readonly #driving: Disposable | undefined;
 
   /** @internal */
@@ -46,7 +48,10 @@ export class Session implements AsyncDisposable {
     this.files = new SessionFiles(view, open, this.#order);
   }
 
-  /** Runs a command and returns its Result, also of a failure. Rejects as `submit`, and with the signal's reason. */
+  /**
+   * Runs a command and returns its Result, also when the command fails. Rejects as `submit`, and with the signal's
+   * reason.
+   */
   async run(script: string, options: RunOptions = {}): Promise<Result> {
     const command = await this.submit(script, options);
     return command.result(options.signal === undefined ? {} : { signal: options.signal });
@@ -72,7 +77,7 @@ export class Session implements AsyncDisposable {
         ...(parsed.startDeadlineMs === undefined ? {} : { startDeadlineMs: parsed.startDeadlineMs }),
       }),
     );
-    // A deduplicated command has the stdin of its first submit.
+    // A deduplicated command already has the stdin of its first submit.
     const streams = stream !== undefined && !deduplicated;
     return new Command(this.#view, pending, {
       deduplicated,
@@ -104,14 +109,18 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Ends all commands as cancellations, and frees sandbox and slot. Resolves then, or at once for an unreachable host.
+   * Ends all commands as cancellations, and frees sandbox and slot. Resolves when that is done, or at once if the host
+   * is unreachable.
    */
   async close(): Promise<void> {
     await closeSession(this.#view, this.#open.keys, this.#open.generation);
     this.#driving?.[Symbol.dispose]();
   }
 
-  /** Returns the current state. `background` needs a reply of the host within 1 s. Rejects with SESSION_NOT_FOUND. */
+  /**
+   * Returns the current state. `background` is known only if the host replies within 1 s. Rejects with
+   * SESSION_NOT_FOUND.
+   */
   info(): Promise<SessionInfo> {
     return readSessionInfo(this.#view, this.#open.keys);
   }

@@ -21,14 +21,14 @@ import type { OpenSession } from './submit/open-session.ts';
 // VIEW-1. Pending results, requests and subscriptions belong to a view. Closing the view ends its own waits only.
 // VIEW-2. A closed view sends nothing more, though its connection may live on.
 
-/** One tenant of one fleet, as this process uses it over a connection that it may share. */
+/** One tenant of one fleet, as this process uses it. Its connection may be shared with other views. */
 export class FleetView {
-  /** Identifies this view in writes to an open stdin: their numbers rise per view. */
+  /** Identifies this view in writes to an open stdin, whose numbers rise per view. */
   readonly id: string;
   readonly inboxId: string;
   readonly namespace: string;
   readonly tenant: string;
-  /** Where the fleet is, for messages. */
+  /** Address of the fleet, for messages. */
   readonly place: string;
   readonly sealer: Sealer;
   readonly durability: DurabilityOfRedis;
@@ -107,7 +107,10 @@ export class FleetView {
     return this.#connection.redis;
   }
 
-  /** Opens the inbox. To be called before any request whose reply comes as a notice; requests wait until it is open. */
+  /**
+   * Opens the inbox. It is called before any request whose reply arrives as a notice; requests wait until the inbox is
+   * open.
+   */
   openInbox(): Promise<void> {
     return this.#connection.openInbox(this.namespace);
   }
@@ -117,7 +120,7 @@ export class FleetView {
     return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec, sealedWith)));
   }
 
-  /** Returns rising numbers for this view's calls on open stdins. */
+  /** Returns the next number for a call of this view on an open stdin. The numbers rise. */
   nextInputNumber(): number {
     return ++this.#inputNumber;
   }
@@ -144,7 +147,7 @@ export class FleetView {
 }
 
 export async function openView(settings: ConnectSettings): Promise<FleetView> {
-  // Invalid keys are reported before anything is connected.
+  // Invalid keys are reported before any connection is made.
   const hasKey = settings.sealKeys.length > 0;
   if (hasKey) createSealer(settings.sealKeys);
   const lease = await acquireConnection(settings.redisUrl);

@@ -5,7 +5,7 @@ import { abortable } from './abortable.ts';
 const never = new Promise<never>(() => {});
 
 describe('abortable', () => {
-  test('settles as the promise does', async () => {
+  test('settles as its promise does', async () => {
     const { signal } = new AbortController();
     expect(await abortable(Promise.resolve('value'), signal)).toBe('value');
     await expect(abortable(Promise.reject(new Error('no')), signal)).rejects.toThrow('no');

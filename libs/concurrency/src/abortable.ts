@@ -15,7 +15,7 @@ export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | un
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();
   try {
-    // The signal comes first, so that the caller learns of the abort when both have settled.
+    // The signal is first, so that the caller gets the abort when both have settled.
     return await Promise.race([aborted.promise, promise]);
   } finally {
     signal.removeEventListener('abort', abort);

@@ -10,7 +10,7 @@ function recorder() {
 }
 
 describe('the order of calls', () => {
-  test('starts a call in the same step when no exclusive call runs', () => {
+  test('starts a call at once when no exclusive call runs', () => {
     const { order, call } = recorder();
     const calls = new CallOrder();
     void calls.run(call('a'));

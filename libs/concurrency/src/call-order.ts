@@ -1,16 +1,16 @@
 /**
- * Keeps the order of calls, some of which take several steps. A call starts in the step in which it is made, unless an
- * exclusive call runs, whose end all later calls await.
+ * Keeps the order of calls, some of which take several steps. A call starts at once, unless an exclusive call runs: all
+ * later calls wait for its end.
  */
 export class CallOrder {
   #exclusive: Promise<unknown> | undefined;
 
-  /** Starts the call at once, or after the exclusive calls that were made before. Settles as the call does. */
+  /** Starts the call at once, or after the exclusive calls that were made before it. Settles as the call does. */
   run<T>(call: () => Promise<T>): Promise<T> {
     return this.#exclusive === undefined ? call() : this.#exclusive.then(call, call);
   }
 
-  /** Starts the call as run() does. Later calls start when this one has ended or failed. */
+  /** Starts an exclusive call in the same way as run(). Later calls start when it has ended or failed. */
   runExclusive<T>(call: () => Promise<T>): Promise<T> {
     const running = this.run(call);
     const ended = running
@@ -23,7 +23,7 @@ export class CallOrder {
   }
 }
 
-/** A CallOrder for each key. A key without a call under way takes no memory. */
+/** A CallOrder for each key. A key takes no memory while it has no call under way. */
 export class KeyedCallOrder {
   readonly #orders = new Map<string, { order: CallOrder; calls: number }>();
 

@@ -10,7 +10,7 @@ describe('a notifier', () => {
   });
 
   // NOTIFIER-1
-  test('keeps notifications while nobody waits, as one', async () => {
+  test('keeps several notifications as one while nobody waits', async () => {
     const notifier = new Notifier();
     notifier.notify();
     notifier.notify();
@@ -36,7 +36,7 @@ describe('a notifier', () => {
     expect(await Promise.all(waits)).toEqual([true, true, true]);
   });
 
-  test('ends a wait without a notification after its timeout, and keeps none for the next', async () => {
+  test('ends a wait after its timeout, and keeps no notification for the next wait', async () => {
     const notifier = new Notifier();
     expect(await notifier.wait({ timeoutMs: 1 })).toBe(false);
     const waiting = notifier.wait();
@@ -57,7 +57,7 @@ describe('a notifier', () => {
     expect(await other).toBe(true);
   });
 
-  test('keeps a notification for the next wait if an aborted one missed it', async () => {
+  test('keeps a notification for the next wait if an aborted wait missed it', async () => {
     const notifier = new Notifier();
     notifier.notify();
     await expect(notifier.wait({ signal: AbortSignal.abort() })).rejects.toThrow();

@@ -1,7 +1,7 @@
 export interface WaitOptions {
   /** Ends the wait with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Ends the wait without a notification after so many milliseconds. Default: no limit. */
+  /** Ends the wait without a notification after this time in milliseconds. Default: no limit. */
   timeoutMs?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export class Notifier {
       return true;
     }
     return new Promise((resolve, reject) => {
-      // A waiter leaves in the step in which its wait ends, so the next notification is kept.
+      // A waiter is removed in the same step in which its wait ends, so that the next notification is kept.
       const leave = () => {
         this.#waiters.delete(wake);
         clearTimeout(timer);

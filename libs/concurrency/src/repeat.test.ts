@@ -61,7 +61,7 @@ describe('repeat', () => {
     expect(report.mock.calls).toEqual([[new Error('away')], [new Error('away')]]);
   });
 
-  test('runs a round at once with now(), which joins the round under way', async () => {
+  test('runs a round at once when now() is called, or joins the round under way', async () => {
     const first = withResolvers<void>();
     const round = vi.fn(() => first.promise);
     const rounds = repeat(round, { everyMs: 10, onError });

@@ -10,7 +10,10 @@ export interface HostBounds {
   diskQuota: boolean;
 }
 
-/** Returns the limits that exceed this host's resources. The schema has checked the bounds of all hosts. */
+/**
+ * Returns the limits that exceed this host's resources. The schema has already checked the bounds that hold for all
+ * hosts.
+ */
 export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIssue[] {
   return [
     ...tooMuch('limits.memoryBytes', limits.memoryBytes, most.memoryBytes, 'bytes of memory'),
@@ -19,7 +22,10 @@ export function checkBounds(limits: RequestedLimits, most: HostBounds): FieldIss
   ];
 }
 
-/** Returns an issue if a limit is requested that the host cannot enforce. `otherwise` is its message. */
+/**
+ * Returns an issue with the message `otherwise` if a limit is requested. It is called for limits that the host cannot
+ * enforce.
+ */
 export function checkEnforceable(path: string, asked: number | undefined, otherwise: string): FieldIssue[] {
   return asked === undefined ? [] : [{ path, message: otherwise }];
 }

@@ -23,7 +23,7 @@ export function cutAt(bytes: Uint8Array, offsets: readonly number[]): Uint8Array
   return cuts.slice(1).map((to, index) => bytes.subarray(cuts[index], to));
 }
 
-/** Feeds one redactor up to `offset`, and then a new one, which gets the last released bytes only. */
+/** Feeds one redactor up to `offset`, and then a new one that gets only the last released bytes. */
 export function feedRestarted(redaction: Redaction, bytes: Uint8Array, offset: number): Fed {
   const first = redaction.redactor();
   const released = first.push(bytes.subarray(0, offset));

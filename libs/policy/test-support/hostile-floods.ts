@@ -1,6 +1,6 @@
 import { seededRandom } from './token-samples.ts';
 
-/** The session's secret, whose beginnings some floods repeat. */
+/** The session's secret. Some floods repeat its beginning. */
 export const FLOODED_SECRET = 'correct-horse-battery';
 
 const DIGITS = '0123456789';
@@ -9,7 +9,7 @@ const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
 const BYTES = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
 const HEX_40 = '0123456789abcdef0123456789abcdef01234567';
 
-/** Output (in latin1) that makes redaction work hard. Each text is repeated as often as needed. */
+/** Output (in latin1) that causes much work in redaction. Each text is repeated as often as needed. */
 export const HOSTILE_FLOODS: Readonly<Record<string, string>> = {
   'bearer headers': `Authorization: Bearer ${HEX_40}\n`,
   'bearer headers, one line': `Authorization: Bearer ${HEX_40} `,

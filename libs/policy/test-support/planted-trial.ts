@@ -65,7 +65,10 @@ function inFull(text: string): Planted {
   return { text, hidden: text };
 }
 
-/** Encodes the secret within a longer text. Characters at the edges depend on other bytes too, so they may be shown. */
+/**
+ * Encodes the secret within a longer text. Characters at the edges also depend on neighbouring bytes, so they may
+ * appear in the output.
+ */
 function inBase64(secret: string, random: Random, encoding: 'base64' | 'base64url'): Planted {
   const before = 'user:'.slice(random(5));
   const text = Buffer.from(`${before}${secret}${pick(random, ['', '@', '\n', 'xy'])}`).toString(encoding);
@@ -99,7 +102,7 @@ function linesOf(secret: string): string[] {
 export interface TrialCounts {
   trials: number;
   leaks: number;
-  /** Trials in which pieces or a restart gave another result than the whole. */
+  /** Number of trials in which pieces or a restart gave another result than the whole input. */
   differences: number;
   failed: string[];
 }
@@ -151,7 +154,7 @@ function check(
   const bytes = Buffer.from(text);
   const whole = JSON.stringify(feed(redaction.redactor(), [bytes]));
   const offsets = Array.from({ length: 1 + random(8) }, () => random(bytes.length + 1));
-  // Some cuts are close to each other, where most faults occur.
+  // Some cuts are close to each other, because most faults occur there.
   offsets.push(...offsets.map((offset) => Math.min(bytes.length, offset + random(4))));
   const pieces = feed(redaction.redactor(), cutAt(bytes, offsets));
   const restarted = random(4) === 0 ? feedRestarted(redaction, bytes, offsets[0]!) : pieces;
@@ -214,6 +217,6 @@ function surround(planted: string, random: Random): string {
     Array.from({ length: random(6) }, () =>
       random(12) === 0 ? pick(random, TOKENS).text : pick(random, NEIGHBOURS),
     ).join('');
-  // Delimiters on both sides, since a neighbour could otherwise repeat a part of the secret.
+  // Delimiters separate the secret from its neighbours, which could otherwise repeat a part of it.
   return `${some()}<${planted}>${some()}`;
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { APPROVAL_SCOPES } from './approval.ts';
 import { patternSchema, prefixRuleSchema } from './prefix-rule.ts';
 
-// Stored data of approvals. It is sealed, and all of it is redacted.
+// Stored data of approvals. All of it is redacted, and all but `approvalEndSchema` is sealed.
 
 /** The id of a question: `<keyed hash of what is asked>.<nonce>`. The nonce keeps old answers from matching. */
 export const approvalIdSchema = z

@@ -6,7 +6,7 @@ const issuesOf = (spec: object) =>
 
 describe('approval', () => {
   // S3-26
-  test('takes `reject` for questions that exist, and false for every flag', () => {
+  test('accepts `reject` for questions that exist, and `false` for every kind of question', () => {
     const all = { sandboxApproval: true, rules: true, requestPermissions: false, mcpElicitations: false };
     expect(sessionSpecSchema.parse({ approval: { reject: all } }).approval).toEqual({ reject: all });
     expect(sessionSpecSchema.parse({ approval: { reject: {} } }).approval).toEqual({
@@ -14,11 +14,11 @@ describe('approval', () => {
     });
   });
 
-  // S3-26: a flag that nothing reads is refused, never ignored.
+  // S3-26: a flag without effect is refused, never ignored.
   test.each([
     ['requestPermissions', 'nothing asks for more permissions yet'],
     ['mcpElicitations', "nothing asks a tool's questions yet"],
-  ])('refuses %s: true, which nothing reads, and says why', (flag, reason) => {
+  ])('refuses to reject %s, which nothing asks yet, and gives the reason', (flag, reason) => {
     const issues = issuesOf({ approval: { reject: { [flag]: true } } });
     expect(JSON.stringify(issues)).toContain(reason);
   });

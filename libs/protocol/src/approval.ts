@@ -94,9 +94,9 @@ export interface Approval {
   place: string;
   /** Present when the command asks to run outside the sandbox of its session. */
   outside?: true | undefined;
-  /** Working directory, without links. Absent when nothing depends on it, or when it is not known yet. */
+  /** Working directory, without links. Absent when the question does not depend on it, or when it is not known yet. */
   cwd?: string | undefined;
-  /** Why the directory is not known, redacted. An approval of scope `session` then answers this question alone. */
+  /** Why `cwd` is not known, redacted. An approval of scope `session` then answers this question alone. */
   cwdUnknown?: string | undefined;
   /** Names of the variables that the submitter sets, for the command or the session, secrets included. */
   env: string[];

@@ -28,7 +28,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     decision: z.enum(['admit', 'hold', 'deny']),
     reason: z.string().optional(),
     by: z.string().optional(),
-    /** Id of the question, for `hold`. The record of its `answer` has the same. */
+    /** Id of the question of a `hold`. The record of the `answer` has the same id. */
     question: z.string().optional(),
     outside: z.literal(true).optional(),
     /** Names of the rules that decided. */
@@ -107,7 +107,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('lost'), count }),
   /** Records up to this one were removed because of their age. */
   z.object({ type: z.literal('pruned'), through: count }),
-  /** The host started without the record that was anchored last. */
+  /** When the host started, its audit lacked the record that was anchored last. */
   z.object({ type: z.literal('cut'), anchored: count, found: count }),
 ]);
 export type AuditEvent = z.infer<typeof auditEventSchema>;

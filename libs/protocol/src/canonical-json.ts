@@ -1,4 +1,7 @@
-/** Returns the canonical form of a JSON value (RFC 8785). As in JSON.stringify, other values are left out, or null. */
+/**
+ * Returns the canonical form of a JSON value (RFC 8785). Values that JSON lacks are left out or become null, as in
+ * JSON.stringify.
+ */
 export function toCanonicalJson(value: unknown): string {
   return write(value) ?? 'null';
 }

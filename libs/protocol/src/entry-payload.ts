@@ -17,12 +17,12 @@ export const commandPayloadSchema = z.object({
   timeoutMs: durationSchema(),
   /** base64 */
   stdin: z.string().optional(),
-  /** Sender of a stdin while the command runs: any process (`open`), or the submitter (`streamed`). */
+  /** Process that sends the stdin while the command runs: any process (`open`), or the submitter (`streamed`). */
   input: z.enum(['open', 'streamed']).optional(),
   /** Hash of a streamed stdin, for comparison when an idempotency key is used again. */
   inputHash: z.string().optional(),
   encoding: encodingSchema,
-  /** The submitter reads all output while the command runs, which is throttled to that reader. */
+  /** Present when the submitter reads all output while the command runs. The command is throttled to this reader. */
   reader: z.literal('attached').optional(),
   /** Present when the command asks to run outside the sandbox. */
   escalate: escalationSchema.optional(),

@@ -25,7 +25,10 @@ export const envSchema = z
     }
   });
 
-/** Variables whose values are redacted in every encoding. A search for larger values takes longer. */
+/**
+ * Variables whose values are redacted in every encoding. Their size is limited, because a search for larger values
+ * takes longer.
+ */
 export const secretsSchema = envSchema.superRefine((secrets, context) => {
   for (const [name, value] of Object.entries(secrets)) {
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name.slice(0, 64)], message });
@@ -36,7 +39,7 @@ export const secretsSchema = envSchema.superRefine((secrets, context) => {
   }
 });
 
-/** Longer repetitions in a value are refused. Output that repeats the piece would match at every byte. */
+/** Longest repetition in a value. Output that repeats the same piece would match at every byte. */
 const MOST_REPEATED_CHARS = 64;
 const LONGEST_PIECE_CHARS = 8;
 

@@ -165,7 +165,10 @@ export function isShellfleetError(error: unknown): error is ShellfleetError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
-/** Wraps any other error as `INTERNAL`, with the error as its cause. For every boundary. */
+/**
+ * Returns a ShellfleetError unchanged, and wraps any other error as `INTERNAL`, with that error as the cause. For every
+ * boundary of a process.
+ */
 export function ensureShellfleetError(error: unknown): ShellfleetError {
   if (isShellfleetError(error)) return error;
   return new ShellfleetError('INTERNAL', messageOf(error), {}, { cause: error });

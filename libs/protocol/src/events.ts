@@ -56,7 +56,7 @@ export interface StoredChunk {
   seq: number;
   rawFrom: number;
   rawTo: number;
-  /** Raw bytes before `data`, within this range, that the stream does not carry. */
+  /** Number of raw bytes between `rawFrom` and `data` that the stream does not carry. */
   omittedBytes: number;
   /** Lines of its output stream up to and including this chunk. */
   lines: number;
@@ -79,7 +79,10 @@ const MOST_HEADER_BYTES = 16_384;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('latin1');
 
-/** Encodes a chunk: `<1 2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n`, then the bytes. */
+/**
+ * Encodes a chunk: `<stream: 1 or 2> <seq> <rawFrom> <rawTo> <omittedBytes> <lines> <offset>[ <notes>]\n`, then the
+ * bytes.
+ */
 export function encodeStoredChunk(entry: StoredChunk): Uint8Array {
   const { seq, rawFrom, rawTo, omittedBytes, lines, offset, redactions, blocked, data } = entry;
   const stream = entry.stream === 'stdout' ? 1 : 2;

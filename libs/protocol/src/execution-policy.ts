@@ -76,12 +76,12 @@ const optionsSchema = z.discriminatedUnion(
   `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`,
 );
 
-/** Accepts `{ type, …options }`, or the name alone. */
+/** Accepts a policy as `{ type, …options }`, or by its name alone. */
 export const executionPolicySchema: z.ZodType<
   z.output<typeof optionsSchema>,
   PolicyName | ExecutionPolicy
 > = z.preprocess(
-  // zod would wait for a promise from a preprocessor, which a synchronous parse cannot.
+  // A synchronous parse cannot wait for a promise, as zod would do here. So a promise becomes an invalid policy.
   (policy) => (typeof policy === 'string' ? { type: policy } : policy instanceof Promise ? {} : policy),
   optionsSchema,
 ) as never;

@@ -6,10 +6,13 @@ export interface FieldIssue {
   message: string;
 }
 
-/** The caller chooses keys, which may have any length. */
+/** Longest key in a path. Callers choose the keys, which may have any length. */
 const LONGEST_KEY_CHARS = 64;
 
-/** Converts an issue of zod. Of a value's possible forms, reports the form that fits except for its fields. */
+/**
+ * Converts an issue of zod. If a value has several possible forms, reports the invalid fields of the only form that
+ * fits apart from its fields.
+ */
 export function toFieldIssues(issue: z.core.$ZodIssue): FieldIssue[] {
   const toPath = (keys: readonly PropertyKey[]) => keys.map((key) => String(key).slice(0, LONGEST_KEY_CHARS)).join('.');
   if (issue.code === 'invalid_union') {

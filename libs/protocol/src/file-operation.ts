@@ -10,7 +10,10 @@ export const contentDigestSchema = z.object({
 });
 export type ContentDigest = z.infer<typeof contentDigestSchema>;
 
-/** An item to write. `name` is relative to the directory. `data` is base64, and a symbolic link's target. */
+/**
+ * An item to write. `name` is relative to the directory. `data` is base64: the content of a file, or the target of a
+ * link.
+ */
 const writtenEntrySchema = z.object({
   /** Kind of the item. `mode` changes only the mode of a file that exists. */
   kind: z.enum(['directory', 'file', 'symlink', 'mode']),
@@ -24,7 +27,8 @@ export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
 export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
   /**
-   * Parts go to a temporary file that the last part renames to the path. Without `mode` a replaced file keeps its mode.
+   * Writes one part of a file to a temporary file. The last part renames the temporary file to `path`. Without `mode`,
+   * a replaced file keeps its mode.
    */
   z.object({
     name: z.literal('write'),
@@ -34,10 +38,10 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
     transfer: z.string(),
     data: z.string(),
     mode: mode.optional(),
-    /** Digest of the whole file that a person was asked about. Other parts are refused. */
+    /** Digest of the whole file, about which a person was asked. Parts of another content are refused. */
     whole: contentDigestSchema.optional(),
   }),
-  /** A page of a walk below the path, `depth` levels deep (0: all levels), after the item `after`. */
+  /** Lists a page of the items below the path, `depth` levels deep (0: all levels), after the item `after`. */
   z.object({ name: z.literal('list'), path, depth: z.number().int().min(0), after: z.string() }),
   z.object({ name: z.literal('stat'), path }),
   z.object({ name: z.literal('remove'), path, recursive: z.boolean() }),

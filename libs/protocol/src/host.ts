@@ -7,15 +7,19 @@ import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 
-/** A host without a heartbeat for this time is unreachable. Sessions learn it within 5 s; finding it takes the rest. */
+/**
+ * A host without a heartbeat for this time is unreachable. Its sessions get an event within 5 s: this time, and the
+ * time until another host finds it.
+ */
 export const ALIVE_MS = 4_000;
 
 const bytesOrCount = z.number().default(Number.MAX_SAFE_INTEGER);
 
 /**
- * Everything for which a host may refuse a session: its operator's allowances, by default the least, and its abilities.
- * `images` is 'any' or a list. `users` are the names allowed besides plain uids. With `ownUids` each session has a
- * separate uid, which no spec chooses. `controlGroups` bound sessions without a container; `diskQuota` bounds disks.
+ * What a host offers, so that it may refuse sessions that ask for more: what its operator allows, by default the least,
+ * and what the host can do. `images` is 'any' or a list. `users` are the names allowed besides plain uids. With
+ * `ownUids` each session has a separate uid, which no spec chooses. `controlGroups` bound sessions without a container;
+ * `diskQuota` bounds disks.
  */
 export const hostOfferSchema = z.object({
   modes: z.array(z.string()).default(['read-only', 'workspace-write']),
@@ -110,7 +114,7 @@ const attachRequestSchema = z.object({
 export type AttachRequest = z.infer<typeof attachRequestSchema>;
 
 /**
- * A file operation beside the entries of the mailbox. `operation`: its id, the same in every request about it; it is
+ * A file operation outside the entries of the mailbox. `operation`: its id, the same in every request about it; it is
  * done at most once. `sealed`: the FileOperation.
  */
 const fileRequestSchema = z.object({
@@ -130,14 +134,16 @@ const askedQuestionSchema = z.object({ id: z.string(), reason: z.string(), expir
 export const hostReplySchemas = {
   /** Processes in the sandbox other than the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
-  /** Whether the terminal is open. `no-shell`: the session has no shell, and an entry that starts one comes first. */
+  /**
+   * Whether the terminal is open. `no-shell`: the session has no shell, so the caller submits an entry that starts one.
+   */
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** Output of a command beyond the budget of its session's stream, from given offsets on. */
   log: logPageSchema,
   /**
-   * What became of the file operation. `no-shell`: it was not begun, and the session has no shell. `unknown`: it may
-   * have been done. `would-ask`: it was not begun, a person has to be asked. `asks`: a person has been asked; the
-   * operation is requested again when `asker` asks no longer.
+   * State of the file operation. `no-shell`: it was not begun, because the session has no shell. `unknown`: it may have
+   * been done. `would-ask`: it was not begun, because a person has to be asked. `asks`: a person has been asked; the
+   * caller requests the operation again when the question of `asker` has ended.
    */
   file: z.discriminatedUnion('state', [
     z.object({ state: z.literal('done'), epoch: z.number(), reply: fileReplySchema }),
@@ -156,8 +162,9 @@ export const hostRequestSchema = z.discriminatedUnion('type', [
     streams: z.array(z.enum(STREAM_NAMES)).min(1).max(2),
     from: z.object({ stdout: offsetSchema, stderr: offsetSchema }),
     /**
-     * From the reader that is attached to the command, which has everything before `from`. `reads`: the reply waits a
-     * moment for output. `waits`: a heartbeat only, because the reader cannot take more now; the reply is empty.
+     * Present when the reader that is attached to the command asks. It has everything before `from`. `reads`: the host
+     * waits a moment for output before it replies. `waits`: the request is only a heartbeat, because the reader cannot
+     * take more now; the reply is empty.
      */
     attached: z.enum(['reads', 'waits']).optional(),
   }),
@@ -185,7 +192,10 @@ const sessionCall = { tenant: z.string(), session: z.string(), generation: z.str
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),
   z.object({ ...sessionCall, type: z.literal('close'), signed: z.string().optional() }),
-  /** Removes the containers of a session that are kept for a post-mortem; `generation` and `signed` as of a close. */
+  /**
+   * Removes the containers of a session that are kept for a post-mortem. `generation` and `signed` mean the same as in
+   * `close`.
+   */
   z.object({ ...sessionCall, type: z.literal('purge'), signed: z.string().optional() }),
   z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
   /** `hostKeys().drain` has changed. */

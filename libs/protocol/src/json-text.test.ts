@@ -42,7 +42,7 @@ describe('JSON text', () => {
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
   });
 
-  test('reads a getter once, even when it answers differently each time', () => {
+  test('reads a getter once, even if it returns another value each time', () => {
     let reads = 0;
     const value = {
       get a() {

@@ -54,7 +54,10 @@ export interface SessionKeys {
   member: string;
   /** Prefix of every host's `hostKeys().wakeUps`, to which a script appends the session's host. */
   wakeUpsPrefix: string;
-  /** Prefix of every host's `hostKeys().alive`, to which a script appends `<host>:alive`. On another Cluster slot. */
+  /**
+   * Prefix of every host's `hostKeys().alive`, to which a script appends `<host>:alive`. These keys are on another
+   * Cluster slot.
+   */
   hostsPrefix: string;
 }
 
@@ -122,7 +125,10 @@ export function approvalKeys(namespace: string, tenant: string) {
     asked: `${prefix}asked`,
     /** stream, field `d`: answers, sealed, until a worker has applied them */
     answers: `${prefix}answers`,
-    /** sorted set: `<approve, deny or expire> <id> <asker>` to deliver to its session → when it was decided (ms) */
+    /**
+     * sorted set of the decisions to deliver to their sessions: `<approve, deny or expire> <id> <asker>` → when decided
+     * (ms)
+     */
     decided: `${prefix}decided`,
     /** sorted set: id of a grant → when it expires (ms, by the clock of Redis); infinity for the scope `prefix` */
     grants: `${prefix}grants`,
@@ -145,17 +151,23 @@ export const approvalGrantKey = (keys: ApprovalKeys, question: string) => `${key
 /** string, kept for the retention: how a question ended, JSON */
 export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.prefix}ended:${question}`;
 /**
- * string, kept for the retention: `<question id> <binding>`, the answer that holds for this asker. `<question id>
- * session` holds for all askers of the same, under `<session> <generation> <hash of what is asked>`.
+ * string, kept for the retention: `<question id> <binding>`, the answer that holds for this asker. An answer of scope
+ * `session` holds for every asker of the same question: it is `<question id> session`, and its key has `<session>
+ * <generation> <hash of what is asked>` in place of the asker.
  */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
 /** set, kept for the retention: ids of a session's approvals of scope `session` for directories */
 export const coveringKey = (keys: ApprovalKeys, ofGeneration: string) => `${keys.prefix}covering:${ofGeneration}`;
 /** string, kept for 15 s and renewed by the caller of a file operation or tool call while it waits for the answer */
 export const wantedKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}wanted:${asker}`;
-/** string, kept for an hour: `<denials in a row> <until when (ms) the session's questions are denied unseen>` */
+/**
+ * string, kept for an hour: `<denials in a row> <time (ms) until which the session's questions are denied without a
+ * person>`
+ */
 export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefix}denials:${session}`;
-/** set, kept for 10 s: hosts that have no start under way on a grant that an answer has revoked */
+/**
+ * set, kept for 10 s: hosts that have confirmed the revocation `answer`, so that they start nothing more on its grant
+ */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
 /** Keys of a fleet. The keys of sessions and hosts share one Cluster slot (`{x0}`), the keys of tools another. */
@@ -164,8 +176,8 @@ export interface FleetKeys {
   /** prefix of the BullMQ queues of sessions, one for each placement class */
   sessionQueues: string;
   /**
-   * sorted set: session member → upkeep's next look (ms, by the clock of Redis). Negative: a producer noted it; look
-   * now.
+   * sorted set: `member` of a session → time of upkeep's next look at it (ms, by the clock of Redis). A negative time:
+   * a producer has noted the session, so upkeep looks at it now.
    */
   index: string;
   /** sorted set: member of a closed session, perhaps open again → when its state expires (ms, by the clock of Redis) */
@@ -251,11 +263,14 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
 export const toolQueue = (name: string) => `tool-${name}`;
 /** Returns the job id of a call, with a prefix because BullMQ treats a whole number as its own id. */
 export const toolJobId = (call: string) => `call-${call}`;
-/** String with the process that began the call, or ended it before its start. Then the call never begins again. */
+/**
+ * String with the id of the process that began the call, or ended it before its start. While the key exists, the call
+ * cannot begin again.
+ */
 export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
 /** String with the sealed result of the call. The first result that is written counts. */
 export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
-/** stream and channel: calls of a tenant that started and ended */
+/** stream and channel: starts and ends of a tenant's calls */
 export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
 
 /** Keys of one host, on the Cluster slot of the fleet's keys: one transaction writes them with the list of hosts. */

@@ -30,7 +30,7 @@ export const LIMITS = {
   idempotentStarts: 3,
   /** Pending questions of one tenant, unless the operator sets another number. */
   pendingApprovals: 10_000,
-  /** of a session */
+  /** Labels of one session. */
   labels: 32,
   startupCommands: 64,
   /** The most closed sessions that a fleet lists. Older ones are still found by their ids. */
@@ -40,12 +40,12 @@ export const LIMITS = {
   /** The most that one session's stream may hold before its oldest finished commands are trimmed. */
   sessionStreamBytes: 67_108_864,
   streamBytes: 67_108_864,
-  /** of each text of a Result */
+  /** Bytes of each text of a Result. */
   outputBytes: 1_048_576,
   /** Bytes of a Result as JSON. Texts that escaping makes larger are cut again. */
   resultBytes: 4_194_304,
   outputLines: 1_000_000,
-  /** The least that a session may ask for: the keeper's own files are no larger. */
+  /** The smallest `fileSizeBytes` that a session may ask for. The keeper's own files are no larger. */
   leastFileSizeBytes: 16_777_216,
   /** Arguments and output of a tool call, as JSON. */
   toolArgumentBytes: 4_194_304,

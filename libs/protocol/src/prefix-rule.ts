@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** A decision about every command that begins with the words of a pattern. */
 export interface PrefixRule {
-  /** The first words of a command. An element that is a list matches each of its words. */
+  /** The first words of a command. An element that is a list matches any one of its words. */
   pattern: (string | string[])[];
   /** Decision about matching commands. `prompt` asks a person. Of all rules that match, the strictest wins. */
   decision: 'allow' | 'prompt' | 'forbid';

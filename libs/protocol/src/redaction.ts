@@ -22,7 +22,7 @@ export interface RedactionRule {
   pattern?: string | undefined;
 }
 
-/** libs/policy checks whether the type needs a pattern, and whether the pattern is valid. */
+/** Checks the form of a rule. libs/policy checks whether the type needs a pattern, and whether the pattern is valid. */
 export const redactionRuleSchema = z.strictObject(
   {
     type: z

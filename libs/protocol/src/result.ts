@@ -53,7 +53,7 @@ export interface ResultFields {
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
   /** Number of redactions, by the type of their rule. Never a value. */
   redactions: Record<string, number>;
-  /** Whether the submit's idempotency key found this command, which was accepted before. */
+  /** Whether the submit found this command by its idempotency key, so that no new command was accepted. */
   deduplicated: boolean;
   /**
    * State of the shell afterwards. `kept`; `partial`: some of it could not be saved; `lost`: the next command gets a
@@ -71,7 +71,7 @@ export interface ResultFields {
   attempts?: number | undefined;
   /** True when the command ran outside the sandbox of its session. */
   outside?: true | undefined;
-  /** Denial by the sandbox, guessed from the output. Only of a `failure` inside the sandbox. */
+  /** Denial by the sandbox, guessed from the output. Present only for a `failure` inside the sandbox. */
   denied?: SandboxDenied | undefined;
   /** Why there was no second attempt outside the sandbox, in words, after one was asked for. */
   refused?: string | undefined;
@@ -87,7 +87,7 @@ export interface SandboxDenied {
   what: 'files' | 'network' | 'system-call';
   /** The line of the output that reports it. */
   line: string;
-  /** Whether the same command with `escalate` would be asked about. */
+  /** Whether a person would be asked about the same command with `escalate`. */
   mayAsk: boolean;
 }
 
@@ -107,7 +107,10 @@ export interface BlockedOutput {
   reason: 'matched' | 'too-slow';
 }
 
-/** Fields of other outcomes, absent here, so that they can be read without a look at the outcome. */
+/**
+ * Fields that only other outcomes have. They are declared as absent, so that they can be read without checking the
+ * outcome.
+ */
 interface WithoutError {
   error?: undefined;
   cancelReason?: undefined;

@@ -98,7 +98,7 @@ const stdinSourceSchema = z.custom<StdinSource>(
     !ArrayBuffer.isView(value) &&
     (Symbol.asyncIterator in value || Symbol.iterator in value),
 );
-/** Bytes of a wrong type are not reported as an object with wrong fields. */
+/** Parses an open stdin. Bytes of a wrong type do not count as an open stdin with wrong fields. */
 const openStdinSchema = z
   .custom<{ open: true }>((value) => !ArrayBuffer.isView(value))
   .pipe(z.strictObject({ open: z.literal(true, 'must be true') }));

@@ -8,7 +8,9 @@ import type { NetworkAccess, SandboxMode, SandboxOptions } from './sandbox-optio
 
 type Refusal = string | undefined;
 
-/** One mode of a policy: where a session may write, and each network's refusal. */
+/**
+ * One mode of a policy: where a session may write, and for each network the reason of its refusal, if it is refused.
+ */
 type ModeRow = { writes: string } & Record<NetworkAccess, Refusal>;
 
 interface PolicyTable {

@@ -153,14 +153,14 @@ describe('input from outside', () => {
     },
   );
 
-  test('gives a session spec that stays the same when it is stored and parsed again', () => {
+  test('parses as a session spec that stays the same when stored and parsed again', () => {
     fuzz([{}, SPEC, { policy: 'host', limits: { memoryBytes: 2 ** 26 } }], (value) => {
       const first = sessionSpecSchema.safeParse(value);
       if (first.success) expect(sessionSpecSchema.parse(JSON.parse(JSON.stringify(first.data)))).toEqual(first.data);
     });
   });
 
-  test('gives a Result that stays the same over the wire', () => {
+  test('parses as a Result that stays the same over the wire', () => {
     fuzz(
       [
         newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { stdout: 'a', output: 'a' }),
@@ -176,7 +176,7 @@ describe('input from outside', () => {
     );
   });
 
-  test('gives an error with one of our codes, whatever code was sent', () => {
+  test('becomes an error with a documented code, whatever code was received', () => {
     const names = ['toString', '__proto__', 'constructor', 'NEWER_CODE', 'HOST_LOST'];
     fuzz(
       names.map((code) => ({ ...WIRE_ERROR, code, context: 'text' })),
@@ -193,11 +193,11 @@ describe('input from outside', () => {
     );
   });
 
-  test('becomes one error, whatever was thrown', () => {
+  test('becomes a single error, whatever value was thrown', () => {
     fuzz([new Error('x')], (value) => void expect(ensureShellfleetError(value).code).toMatch(/^[A-Z_]+$/));
   });
 
-  test('gives a wake-up that is encoded to itself, or nothing', () => {
+  test('parses as a wake-up that is encoded to the same text, or is refused', () => {
     const valid = [
       { type: 'session', tenant: 't', session: 's' },
       { type: 'terminal', tenant: 't', session: 's', terminal: ID },
@@ -210,21 +210,21 @@ describe('input from outside', () => {
     });
   });
 
-  test('is a command id only as a session id and a ULID', () => {
+  test('parses as a command id only if it is a session id and a ULID', () => {
     fuzzText([`s.${ID}`, `a.b.${ID}`], (text) => {
       const parsed = parseCommandId(text);
       if (parsed !== undefined) expect(toCommandId(parsed.sessionId, parsed.entryId)).toBe(text);
     });
   });
 
-  test('gives a finite number of milliseconds as a time, or nothing', () => {
+  test('parses as a time of finitely many milliseconds, or is refused', () => {
     fuzzText(['30s', '1.5h', '500'], (text) => {
       const ms = parseDurationText(text);
       if (ms !== undefined && text.length < 20) expect(ms).toBeGreaterThanOrEqual(0);
     });
   });
 
-  test('gives an output entry that is encoded to the same bytes, or nothing', () => {
+  test('parses as an output chunk that is encoded to the same bytes, or is refused', () => {
     const counts = { seq: 1, rawFrom: 0, rawTo: 3, omittedBytes: 0, lines: 1, offset: 0, data: Buffer.from('abc') };
     const valid = [
       encodeStoredChunk({ stream: 'stdout', ...counts }),
@@ -245,7 +245,7 @@ describe('input from outside', () => {
     fuzzBytes([], (bytes) => void expect(Uint8Array.from(fromTerminalText(toTerminalText(bytes)))).toEqual(bytes));
   });
 
-  test('becomes JSON that parses to an equal value, or is refused with its place', () => {
+  test('becomes JSON that parses to an equal value, or is refused with the invalid path', () => {
     fuzz([{ a: [1, { b: null }], __c: 'x' }], (value) => {
       let text: string;
       try {

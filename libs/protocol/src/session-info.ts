@@ -47,7 +47,7 @@ export interface SessionInfo {
   backgroundUnknown?: true;
   /** Image of the container, by the name under which the host found it. Absent before the first container. */
   image?: string;
-  /** Digest of the container's image, which the name may no longer mean. */
+  /** Digest of the container's image. The name in `image` may now refer to another image. */
   imageDigest?: string;
   /** Labels of the spec. */
   labels: Record<string, string>;

@@ -31,8 +31,9 @@ export interface SessionSpec {
    */
   cwd?: string | undefined;
   /**
-   * Directory of the host that is mounted at `target`, which the operator must allow. A missing one below a directory
-   * that the operator lists is made. Read-only, or at another place than `/workspace`, only under the policy `docker`.
+   * Directory of the host that is mounted at `target`, which the operator must allow. If it is missing below a
+   * directory that the operator lists, it is created. Read-only, or at another place than `/workspace`, only under the
+   * policy `docker`.
    * @default an empty directory that ends with the sandbox; writable, and mounted at /workspace @limit absolute paths
    * of at most 4,096 bytes; `target` is no directory of the system or the keeper
    */
@@ -44,7 +45,7 @@ export interface SessionSpec {
    */
   shell?: string[] | undefined;
   /**
-   * Name or uid, with `:group` if wanted. Refused under the policy `host`.
+   * User of the shell: a name or uid, with `:group` if wanted. Refused under the policy `host`.
    * @default 1000:1000
    */
   user?: string | undefined;
@@ -55,7 +56,7 @@ export interface SessionSpec {
    */
   startupCommands?: string[] | undefined;
   /**
-   * Scripts that run before the shell is ended in order: at close, idle timeout and greatest age.
+   * Scripts that run, in order, before a shell is ended at a close, an idle timeout or its greatest age.
    * @default none
    * @limit 64 scripts of 1 MiB each
    */
@@ -120,7 +121,8 @@ export interface SessionSpec {
    */
   approvalTimeoutMs?: number | undefined;
   /**
-   * Rules of the session. They only narrow the operator's: an `allow` answers what `approval` would ask.
+   * Rules of the session. They only narrow the operator's rules: an `allow` answers a question that `approval` would
+   * ask.
    * @default none
    * @limit 256 rules
    */
@@ -172,7 +174,9 @@ export interface SessionSpec {
   labels?: Record<string, string> | undefined;
 }
 
-/** Bounds of the output of each command of a session. What is cut is counted and marked, and the log has it. */
+/**
+ * Bounds of the output of each command of a session. Output that is cut is counted and marked, and the full log has it.
+ */
 export interface OutputOptions {
   /**
    * Bytes of each stream in the Result.
@@ -192,7 +196,7 @@ export interface OutputOptions {
    */
   keep?: 'head' | 'tail' | 'head-tail' | undefined;
   /**
-   * Bytes of a command that its stream carries. Further bytes are counted, and are in the log.
+   * Output bytes of each command that the session's stream carries. Further bytes are counted, and are in the full log.
    * @default 8,388,608
    * @limit 1 to 67,108,864 bytes (64 MiB)
    */

@@ -30,7 +30,7 @@ describe('the spec of a session', () => {
   });
 
   // S2-03
-  test('gives a command 10 minutes, its start 30 s and its end 10 s', () => {
+  test('gives a command 10 minutes, a start 30 s and an end 10 s', () => {
     expect(timesOf(sessionSpecSchema.parse({}))).toEqual({
       commandTimeoutMs: 600_000,
       startupTimeoutMs: 30_000,
@@ -89,7 +89,7 @@ describe('the spec of a session', () => {
       { path: '/srv/w', target: '/workspace' as const, readOnly: true },
       { path: '/srv/w', readOnly: true },
     ],
-  ])('has one form for equal workspaces, which parses to itself: %j', (given, resolved) => {
+  ])('parses equal workspaces to one form, which parses to itself: %j', (given, resolved) => {
     const { workspace } = sessionSpecSchema.parse({ workspace: given });
     expect(workspace).toEqual(resolved);
     expect(sessionSpecSchema.parse({ workspace }).workspace).toEqual(resolved);
@@ -131,7 +131,7 @@ describe('the spec of a session', () => {
   );
 
   // S0-12
-  test('is checked for general mistakes before those of one policy', () => {
+  test('is checked for general mistakes before the mistakes that one policy defines', () => {
     const refused = (spec: object) =>
       sessionSpecSchema.safeParse({ policy: 'host', image: 'alpine', ...spec }).error?.issues.map(({ path }) => path);
     expect(refused({ output: { maxLines: 0 }, limits: { memoryBytes: 0 } })).toEqual([

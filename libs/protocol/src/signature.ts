@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Precedes the plain text of a signed value. No field names an algorithm: it is always Ed25519. */
+/** Header before the plain text of a signed value. No field names the algorithm, which is always Ed25519. */
 export const signatureHeaderSchema = z.strictObject({
   /** Id of the public key. */
   key: z.string(),
@@ -9,7 +9,7 @@ export const signatureHeaderSchema = z.strictObject({
   /** base64url */
   signature: z.string(),
 });
-/** The plain text of the signed end of an open stdin. */
+/** Plain text that the submitter signs when it ends an open stdin. */
 export const inputEndSchema = z.strictObject({
   closes: z.enum(['end', 'broken']),
   /** Length of the whole stdin. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A terminal expires when its user has made no call for this long, by the clock of Redis. */
+/** Time after which a terminal expires if its user has made no call, by the clock of Redis. */
 export const TERMINAL_TTL_MS = 30_000;
 /** Interval of the heartbeats of a terminal's user. */
 export const TERMINAL_BEAT_MS = 5_000;
@@ -15,7 +15,7 @@ const side = z.int('must be a whole number').min(1, 'must be at least 1').max(10
 export const terminalSizeSchema = z.object({ rows: side, columns: side });
 export type TerminalSize = z.infer<typeof terminalSizeSchema>;
 
-/** The open request that a producer signs. It precedes the first message of the terminal. */
+/** Request to open a terminal, as its producer signs it. It comes before the first message of the terminal. */
 export const terminalStartSchema = z.strictObject({
   generation: z.string(),
   ...terminalSizeSchema.shape,
@@ -23,10 +23,10 @@ export const terminalStartSchema = z.strictObject({
 });
 export type TerminalStart = z.infer<typeof terminalStartSchema>;
 
-/** Bytes are encoded as the characters U+0000 to U+00FF. */
+/** Bytes of a message, encoded as the characters U+0000 to U+00FF. */
 const bytesSchema = z.string().max(TERMINAL_MESSAGE_BYTES);
 
-/** A message of a terminal's user. `from` is the number of bytes of input before it. */
+/** A message of a terminal's user. `from` is the number of input bytes that were sent before this message. */
 export const terminalInputMessageSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('input'), from: z.int().min(0), data: bytesSchema }),
   z.object({ type: z.literal('resize'), ...terminalSizeSchema.shape }),

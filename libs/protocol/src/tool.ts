@@ -33,7 +33,7 @@ export const toolOfferSchema = z.object({
 export interface ToolInfo extends ToolOffer {
   /** Live hosts that offer the tool. */
   hosts: string[];
-  /** The hosts among them whose definition differs from this one. */
+  /** The hosts among `hosts` whose definition of the tool differs from this one. */
   differing: string[];
 }
 
@@ -110,14 +110,15 @@ export const wireToolResultSchema = z.discriminatedUnion('ok', [
   z.object({ ok: z.literal(false), hostId: z.string().nullable(), error: toolErrorSchema }),
 ]);
 
-/** The caller's own name of a call. It is returned unchanged, and nothing is found by it. */
+/** Name that the caller gives to a call. The result contains it unchanged. No lookup uses it. */
 export const toolCallIdSchema = z
   .string('must be a string')
   .min(1, 'must not be empty')
   .max(256, 'must be at most 256 characters');
 
 /**
- * Stands for the session in questions of tool calls, and no session has it. The tool's name stands for its generation.
+ * Session id in the questions of tool calls, which belong to no session. No session can have this id. The name of the
+ * tool is used as the generation.
  */
 export const TOOL_ASKER = '@tool';
 

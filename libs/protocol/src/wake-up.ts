@@ -6,7 +6,7 @@ import { toolNameSchema } from './tool.ts';
 
 const decimal = z.string().regex(/^[0-9]{1,16}$/);
 
-/** An entry in a wake-up, as the script of submit has it. */
+/** The entry that a wake-up carries, with the fields that the submit script has. */
 const carriedEntrySchema = z.object({
   id: entryIdSchema,
   payload: z.string().max(LIMITS.wakeUpPayloadBytes),
@@ -14,7 +14,7 @@ const carriedEntrySchema = z.object({
   inbox: z.string().max(200),
   acceptedAt: decimal,
   retry: z.enum(['never', 'idempotent']),
-  /** Time at which the entry was started (ms), or empty. */
+  /** Time at which the entry was started (ms), or empty if it was not started. */
   startedAt: decimal.or(z.literal('')),
   fence: decimal,
 });
@@ -24,17 +24,23 @@ const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
 
 /** A pub/sub message to hosts: there may be work. Receivers also poll, and check for work first. */
 const wakeUpSchema = z.discriminatedUnion('type', [
-  /** To its host: an idle session has work, or is closing. `entry` is the submitted head, or was started at once. */
+  /**
+   * To the session's host: the idle session has work, or is closing. `entry` is the new head of the mailbox, or an
+   * entry that the submit has started at once.
+   */
   z.object({ type: z.literal('session'), ...sessionFields, entry: carriedEntrySchema.optional() }),
-  /** To its host: data for the stdin of the running command. */
+  /** To the session's host: data for the stdin of the running command. */
   z.object({ type: z.literal('input'), ...sessionFields }),
-  /** To its host: the user of a terminal has typed or read something, or has sent a heartbeat. */
+  /** To the session's host: the user of a terminal has typed or read something, or has sent a heartbeat. */
   z.object({ type: z.literal('terminal'), ...sessionFields, terminal: terminalIdSchema }),
   /** To one host: its stream of calls has items. */
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
   z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
-  /** To all hosts: questions of the tenant have answers. `confirm` is the id of a revocation whose writer waits. */
+  /**
+   * To all hosts: questions of the tenant have answers. `confirm` is the id of a revocation whose writer waits for the
+   * hosts to confirm it.
+   */
   z.object({
     type: z.literal('answers'),
     tenant: tenantIdSchema,

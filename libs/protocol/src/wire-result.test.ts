@@ -41,7 +41,7 @@ describe('a Result on the wire', () => {
     expect(shells.map(accepts)).toEqual([false, false, true, false, false, true]);
   });
 
-  test('carries no text twice', () => {
+  test('stores no text twice', () => {
     expect('output' in toWireResult(sampleResult('success', { stdout: 'a', output: 'a' }))).toBe(false);
     expect('output' in toWireResult(sampleResult('success', { stderr: 'a', output: 'a' }))).toBe(false);
     expect(toWireResult(sampleResult('success', { stdout: 'a', stderr: 'b', output: 'ba' })).output).toBe('ba');
@@ -78,7 +78,7 @@ describe('a Result on the wire', () => {
     // A Result whose outcome was not checked.
     expectTypeOf<Result['exitCode']>().toEqualTypeOf<number | null>();
     expectTypeOf<NonNullable<Result['error']>['message']>().toEqualTypeOf<string>();
-    // What is stored and what is returned agree, field by field, for every outcome.
+    // For every outcome, the stored type and the returned type agree field by field.
     type Stored = WireResult & { commandId: string; sessionId: string; output: string; deduplicated: boolean };
     expectTypeOf<Stored>().toExtend<Result>();
     expectTypeOf<Omit<Of<'error'>, 'cancelReason'>>().toExtend<WireResult>();
@@ -91,7 +91,7 @@ describe('a Result on the wire', () => {
     ['cancellation', { exitCode: 0 }],
     ['blocked', { blocked: undefined }],
     ['error', { error: undefined }],
-  ] as const)('is refused as %s with %j', (outcome, wrong) => {
+  ] as const)('with the outcome %s is refused if it has %j', (outcome, wrong) => {
     expect(wireResultSchema.safeParse(sampleResult(outcome)).success).toBe(true);
     expect(wireResultSchema.safeParse({ ...sampleResult(outcome), ...wrong }).success).toBe(false);
   });

@@ -28,7 +28,10 @@ const fields = {
     .object({ what: z.enum(['files', 'network', 'system-call']), line: z.string(), mayAsk: z.boolean() })
     .optional(),
   refused: z.string().optional(),
-  /** Replaces a denial's `stderr`, `refused`, or the text of an `error`, which may quote the script or the spec. */
+  /**
+   * Sealed text that replaces a denial's `stderr`, `refused`, or the text of an `error`: each may quote the script or
+   * the spec.
+   */
   sealedReason: z.string().optional(),
   firstAttempt: firstAttemptSchema.optional(),
 };
@@ -36,7 +39,9 @@ const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 't
 const mayBlock = { blocked: blockedSchema.optional() };
 const ownEnd = z.enum(['exited', 'signalled', 'oom']);
 
-/** A Result as stored in an event, which has the ids. `output` is absent if it equals the only stream with output. */
+/**
+ * A Result as stored in an event. The event has the ids. `output` is absent if it equals the only stream with output.
+ */
 export const wireResultSchema = z.discriminatedUnion('outcome', [
   z.object({ ...fields, outcome: z.literal('success'), exitCode: z.number(), reason: z.literal('exited') }),
   z.object({ ...fields, outcome: z.literal('failure'), exitCode: z.number(), reason: ownEnd }),
@@ -84,10 +89,13 @@ type Optional = 'output' | (typeof OPTIONAL)[number];
 const OPTIONAL = ['imageDigest', 'attempts', 'outside', 'denied', 'refused', 'sealedReason', 'firstAttempt'] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
 type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
-/** The fields that an outcome determines. `exitCode` is given only where there is one. */
+/** The fields that an outcome determines. `exitCode` is given only for outcomes that have an exit code. */
 export type ResultEnd = WithoutNull<OwnFields<WireResult>>;
 
-/** Returns the Result of an entry that ended like this. Without `rest`, it never ran or nothing is known of its run. */
+/**
+ * Returns the Result of an entry that ended as `end` describes. `rest` is left out if the entry never ran, or nothing
+ * is known of its run.
+ */
 export function newResult(end: ResultEnd, rest: Partial<WireFields> = {}): WireResult {
   const empty: WireFields = {
     signal: null,

@@ -5,7 +5,8 @@ import { sandboxPathSchema } from './field-schemas.ts';
 const USUAL_TARGET = '/workspace';
 
 /**
- * Directories in, at or above which nothing is mounted: a session would lose its programs, its devices or its keeper.
+ * Directories of the system and the keeper. Nothing is mounted at, below or above one of them, because the session
+ * would lose its programs, its devices or its keeper.
  */
 const PROTECTED_TARGETS = [
   '/.shellfleet',
@@ -38,7 +39,10 @@ const targetSchema = sandboxPathSchema
       refuse(`is below ${USUAL_TARGET}, which is the home of the session`);
   });
 
-/** The path alone if nothing else is asked for, so that equal mounts have one form. */
+/**
+ * Parses a workspace. The result is the path alone if the other options have their defaults, so equal mounts have one
+ * form.
+ */
 export const workspaceSchema = z.union(
   [
     sandboxPathSchema,
@@ -72,13 +76,14 @@ export function workspaceOf({ workspace }: { workspace?: ParsedWorkspace | undef
 }
 
 /**
- * Tells whether a path is a directory of the system or the keeper, in one or above one, where nothing may be mounted.
+ * Tells whether a path is a directory of the system or the keeper, or is below or above one. Nothing may be mounted
+ * there.
  */
 export function isSystemDirectory(path: string): boolean {
   return path === '/' || PROTECTED_TARGETS.some((other) => areNested(other, path));
 }
 
-/** Returns the form that the schema returns. */
+/** Returns a workspace in the form that `workspaceSchema` returns. */
 export function toWorkspaceField({ path, target, readOnly }: Workspace): ParsedWorkspace {
   return withoutDefaults(path, target, readOnly);
 }

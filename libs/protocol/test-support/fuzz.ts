@@ -40,7 +40,7 @@ export function fuzzText(valid: readonly string[], check: (text: string) => void
   fc.assert(fc.property(fc.oneof(any, cut, json), check), { numRuns: TEXT_RUNS, ...options });
 }
 
-/** Calls the check with bytes of such texts. */
+/** Calls the check with arbitrary bytes, and with valid bytes after changes. */
 export function fuzzBytes(
   valid: readonly Uint8Array[],
   check: (bytes: Uint8Array) => void,

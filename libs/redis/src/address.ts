@@ -5,9 +5,9 @@ import { ShellfleetError } from '@shellfleet/protocol';
 export type RedisAddress = Common &
   (
     | { kind: 'single'; db: number }
-    /** Sentinels in `nodes` watch the primary `name`. */
+    /** The Sentinels in `nodes` watch the primary with the name `name`. */
     | { kind: 'sentinel'; db: number; name: string; sentinel: Credentials }
-    /** `nodes` are some nodes of the cluster, which name the others. */
+    /** `nodes` are some nodes of the cluster. These nodes report the other nodes. */
     | { kind: 'cluster' }
   );
 
@@ -34,7 +34,10 @@ const FORM = /^redis(s)?(?:\+(sentinel|cluster))?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)
 const PARAMETERS = ['ca', 'cert', 'key', 'family', 'sentinel-user', 'sentinel-password'];
 const DEFAULT_PORT = { single: 6379, cluster: 6379, sentinel: 26379 } as const;
 
-/** Throws REDIS_UNSUITABLE for an unknown form or an unreadable file. The error does not repeat the text. */
+/**
+ * Parses the URL. Throws REDIS_UNSUITABLE for an unknown form or an unreadable file. The error does not contain the
+ * URL.
+ */
 export function parseRedisUrl(url: string): RedisAddress {
   const match = FORM.exec(url);
   if (match === null) throw refuse();

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** Tolerated difference of two clocks. Deadlines and expiries are at least minutes long. */
+/** Tolerated difference of two clocks. It does no harm, because deadlines and expiries are at least minutes long. */
 const TOLERATED_MS = 60_000;
 
-/** Returns how far the clock of this process is ahead of that of Redis, in ms, or 0 when TIME fails. */
+/** Returns by how many ms the clock of this process is ahead of the clock of Redis. Returns 0 when TIME fails. */
 export async function readClockAhead(redis: Redis): Promise<number> {
   const askedAt = Date.now();
   const told: unknown = await redis.time().catch(() => undefined);
@@ -12,7 +12,7 @@ export async function readClockAhead(redis: Redis): Promise<number> {
   return Number.isFinite(atRedis) ? Math.round((askedAt + Date.now()) / 2 - atRedis) : 0;
 }
 
-/** Returns a warning about a clock that differs by more than a minute. */
+/** Returns a warning if the clocks differ by more than a minute. */
 export function describeClock(aheadMs: number, place: string): string | undefined {
   if (Math.abs(aheadMs) < TOLERATED_MS) return undefined;
   const minutes = Math.round(Math.abs(aheadMs) / 60_000);

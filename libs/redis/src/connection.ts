@@ -11,7 +11,7 @@ import { readRefusal } from './read-refusal.ts';
 import { loadScripts } from './scripts/script.ts';
 import { infoOfNewConnection, refuseUnsuitable, toConnectError } from './suitability.ts';
 
-/** Time limit for a node that accepts a connection but never answers. */
+/** Time limit for the connection to a node, which may accept it and never answer. */
 const CONNECT_WITHIN_MS = 2 * REDIS_DEADLINE_MS;
 
 export interface Connected {
@@ -24,7 +24,7 @@ export interface Connected {
   clockProblem: Promise<string | undefined>;
   /** Opens another connection to the same Redis. A process may have five connections. */
   duplicate(role: ConnectionRole, name: string): Redis;
-  /** Runs `recover` after each reconnection of `redis`, before any other call. Call this once at most. */
+  /** Sets `recover`, which runs after each reconnection of `redis` before any other call. It may be set only once. */
   recoverFirst(recover: Recover): void;
 }
 
@@ -35,7 +35,8 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   const connection = (as: ConnectionRole, connectionName: string) => openRedis(address, as, connectionName);
   const redis = connection(role, name);
   const history = followRedisIdentity(redis);
-  // ioredis rejects only with "connection is closed". Its error events have the reason; those of sentinels say most.
+  // ioredis rejects only with "connection is closed". The reason is in its error events, most precisely in those of
+  // sentinels.
   const reasons: { error?: Error; sentinelError?: Error } = {};
   const remember = (error: Error) => {
     reasons.error = error;
@@ -68,7 +69,7 @@ export async function connectRedis(url: string, role: ConnectionRole, name: stri
   }
 }
 
-/** Returns the reason of a failure: the server's own message when the server closed the connection. */
+/** Returns the reason of a failure. If the server closed the connection, this is the server's own message. */
 async function explain(error: unknown, reason: Error | undefined, address: RedisAddress): Promise<unknown> {
   const [node] = address.nodes;
   const isClosed = reason === undefined || /ECONNRESET|EPIPE/.test(reason.message);

@@ -16,7 +16,7 @@ export interface RedisIdentity {
 export interface RedisHistory {
   /** Identity of the last answer. Undefined before the first, and when the Redis does not report one. */
   readonly identity: RedisIdentity | undefined;
-  /** Number of connections that found another identity than the one before. */
+  /** Number of connections whose Redis had another identity than the connection before. */
   readonly changes: number;
   /** Time of the last change (ms, `Date.now()`). */
   readonly changedAt: number | undefined;
@@ -26,7 +26,9 @@ export async function readRedisIdentity(redis: Redis): Promise<RedisIdentity | u
   return toIdentity(parseInfo(await redis.info()));
 }
 
-/** Follows the identity of the Redis behind a connection. Reads the replies to the INFO that ioredis sends itself. */
+/**
+ * Follows the identity of the Redis behind a connection. It reads the replies to the INFO that ioredis itself sends.
+ */
 export function followRedisIdentity(redis: Redis): RedisHistory {
   const client: unknown = redis;
   if (client instanceof Cluster) return followClusterIdentity(client);
@@ -40,8 +42,8 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
 }
 
 /**
- * Follows the identity of each node. Once every primary is known, a new address is a change too, because a failover
- * promotes a node. `identity` is that of the node that answered last.
+ * Follows the identity of each node. When every primary is known, a new address counts as a change too, because a
+ * failover promotes a node. `identity` is that of the node that answered last.
  */
 function followClusterIdentity(cluster: Cluster): RedisHistory {
   const history = newHistory();
@@ -94,7 +96,7 @@ function isSame(one: RedisIdentity, other: RedisIdentity): boolean {
 function toIdentity(info: Map<string, string>): RedisIdentity | undefined {
   const runId = info.get('run_id');
   const replicationId = info.get('master_replid');
-  // A Redis that loads its data takes no call yet, and may report another replication id afterwards.
+  // A Redis that still loads its data takes no call, and may report another replication id afterwards.
   if (runId === undefined || replicationId === undefined || info.get('loading') === '1') return undefined;
   return { runId, replicationId };
 }

@@ -11,7 +11,7 @@ export type ConnectionRole = 'producer' | 'host' | 'subscriber';
 
 const ROLE_OPTIONS = {
   producer: { maxRetriesPerRequest: 1 },
-  // With 0 retries a broken connection fails its pending calls.
+  // With 0 retries, a broken connection fails the calls that wait for a reply.
   host: {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -23,7 +23,10 @@ const ROLE_OPTIONS = {
 
 const backOff = (attempt: number) => Math.min(50 * 2 ** attempt, 1_000);
 
-/** Opens a client of the Redis at this address. It connects on first use, and a failure rejects the affected calls. */
+/**
+ * Opens a client of the Redis at this address. It connects on first use. If that fails, the calls that need the
+ * connection reject.
+ */
 export function openRedis(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
   return address.kind === 'cluster'
     ? openCluster(address, role, connectionName)
@@ -37,7 +40,7 @@ function openNode(address: RedisAddress, role: ConnectionRole, connectionName: s
     ...toPlace(address),
     lazyConnect: true,
     retryStrategy: backOff,
-    // Reconnecting finds the successor of a primary that became a replica.
+    // A primary may have become a replica. A reconnection finds the new primary.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
   // Without a listener, the error event would end the process.
@@ -64,7 +67,8 @@ function toPlace(address: RedisAddress) {
 }
 
 /**
- * Opens a Cluster. It is cast to Redis, because only the connection's own members differ; `mastersOf` tells both apart.
+ * Opens a Cluster. The type is cast to Redis, because only members of the connection itself differ. `mastersOf`
+ * distinguishes the two.
  */
 function openCluster(address: RedisAddress, role: ConnectionRole, connectionName: string): Redis {
   const cluster = new Cluster(
@@ -76,7 +80,8 @@ function openCluster(address: RedisAddress, role: ConnectionRole, connectionName
       // Calls are repeated until their deadline while the nodes agree on a new primary.
       maxRedirections: REDIS_DEADLINE_MS / 100,
       redisOptions: { ...toOptions(address, connectionName), ...ROLE_OPTIONS[role] },
-      // TLS certificates have the nodes' names as the cluster reports them, so names must not become addresses.
+      // The nodes' names must not become addresses, because TLS certificates contain the names as the cluster reports
+      // them.
       ...(address.tls === undefined ? {} : { dnsLookup: (host, callback) => callback(null, host) }),
     },
   );

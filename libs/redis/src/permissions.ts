@@ -1,7 +1,10 @@
 import { fleetIdentityKey, fleetKeys, hostKeys, ShellfleetError, sessionKeys, toKeyspace } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Redis before 7 cannot check this. There, the first refused call reports the missing permission. */
+/**
+ * Script that finds the first forbidden command. Redis before 7 cannot check permissions: there, the first refused call
+ * reports the missing one.
+ */
 const FIRST_FORBIDDEN = `
 if not redis.acl_check_cmd then return false end
 local from = 1
@@ -20,7 +23,7 @@ export async function refuseMissingPermissions(
   namespace: string,
   hostId: string,
 ): Promise<void> {
-  // Any identity will do, because reading the real identity needs these permissions.
+  // Any identity is sufficient here. Reading the real identity would need these permissions.
   const keyspace = toKeyspace(namespace, '0'.repeat(12));
   const fleet = fleetKeys(keyspace);
   const host = hostKeys(keyspace, hostId);

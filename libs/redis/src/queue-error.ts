@@ -4,7 +4,7 @@ export function throwQueueError(cause: unknown): never {
   throw toQueueError(cause);
 }
 
-/** Converts a failure of Redis or of its connection. A ShellfleetError stays as it is. */
+/** Converts a failure of Redis or of its connection to a ShellfleetError. A ShellfleetError is returned unchanged. */
 export function toQueueError(cause: unknown): ShellfleetError {
   if (isShellfleetError(cause)) return cause;
   const text = describeCause(cause);

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 const WITHIN_MS = 1_000;
 
 /**
- * Reads the error with which a server closes a new connection, which ioredis does not report (for example maxclients).
+ * Reads the error with which a server closes a new connection, for example because of maxclients. ioredis does not
+ * report this error.
  */
 export async function readRefusal({ host, port }: { host: string; port: number }): Promise<string | undefined> {
   const socket = connect({ host, port, timeout: WITHIN_MS });

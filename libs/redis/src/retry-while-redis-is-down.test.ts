@@ -45,7 +45,7 @@ describe('a write while Redis is down', () => {
   });
 });
 
-describe('a read that throws error replies', () => {
+describe('a read that rejects on error replies', () => {
   const options = { ...atOnce, errorReplies: 'throw' } as const;
 
   test('is repeated while Redis is unreachable or starting', async () => {

@@ -1,7 +1,7 @@
 import { isShellfleetError } from '@shellfleet/protocol';
 import { toQueueError } from './queue-error.ts';
 
-/** Listener for the time in which a call cannot reach Redis. */
+/** Listener that is told when calls begin to fail because Redis is down, and when Redis answers again. */
 export interface AvailabilityListener {
   onDown(): void;
   onUp(): void;
@@ -9,7 +9,7 @@ export interface AvailabilityListener {
 
 export interface RetryOptions {
   availability?: AvailabilityListener;
-  /** Waits before the next attempt. Its rejection ends the retries. Default: a backoff from 50 ms to 1 s. */
+  /** Waits before the next attempt. If it rejects, the retries end. Default: a backoff from 50 ms to 1 s. */
   waitBeforeRetry?: () => Promise<void>;
   /**
    * Handling of errors that Redis itself replied with. `retry` (the default) suits a host's writes: Redis may be full,
@@ -23,14 +23,14 @@ const LONGEST_PAUSE_MS = 1_000;
 
 const pauses = new Set<() => void>();
 
-/** Ends the pauses of all retries in this process, because a connection takes calls again. */
+/** Ends the pauses of all retries in this process. It is called when a connection takes calls again. */
 export function redisResumed(): void {
   for (const end of pauses) end();
 }
 
 /**
- * Repeats a mailbox call until Redis answers, which is safe because every script may run twice. Rejects with the call's
- * error when the signal is aborted or the error does not mean that Redis is down.
+ * Repeats a mailbox call until Redis answers. This is safe because every script may run twice. Rejects with the error
+ * of the call when the signal is aborted or the error does not mean that Redis is down.
  */
 export async function retryWhileRedisIsDown<T>(
   call: () => Promise<T>,

@@ -5,13 +5,16 @@ import { isCluster, mastersOf } from './open-redis.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
 
-/** Throws REDIS_UNSUITABLE with the setting that makes a node unfit to hold accepted commands. */
+/**
+ * Checks that each node is fit to hold accepted commands. Throws REDIS_UNSUITABLE with the setting that makes a node
+ * unfit.
+ */
 export async function refuseUnsuitable(
   redis: Redis,
   place: string,
   ask: (node: Redis) => Promise<Map<string, string>> = askInfo,
 ): Promise<{ persistent: boolean }> {
-  // Primaries that are down do not stop the sessions on the others.
+  // If some primaries are down, the sessions on the others can still continue.
   const replies = await Promise.allSettled(mastersOf(redis).map(ask));
   const infos = replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value] : []));
   const failed = replies.find((reply) => reply.status === 'rejected');
@@ -54,7 +57,10 @@ function refuseNode(info: Map<string, string>, place: string, asCluster: boolean
     );
 }
 
-/** Replies with which Redis refuses a client: a pattern, the setting, and a message with the next step. */
+/**
+ * Replies with which Redis refuses a client: for each, a pattern, the setting that causes it, and a message with the
+ * next step.
+ */
 const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
   [
     /WRONGPASS|invalid username-password|invalid password/,
@@ -130,7 +136,7 @@ function unsuitable(
   );
 }
 
-/** Returns the reason of a failure, which is nested inside an error of several addresses or of a Cluster. */
+/** Returns the reason of a failure. It is nested if the error is about several addresses or about a Cluster. */
 function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ');
   if (error instanceof Error && 'lastNodeError' in error && error.lastNodeError)

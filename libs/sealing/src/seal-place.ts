@@ -2,7 +2,7 @@ import type { FleetKeys, ResolvedSessionSpec, SessionKeys } from '@shellfleet/pr
 
 declare const built: unique symbol;
 
-/** Place where a sealed value is stored. It is authenticated with the value, which opens nowhere else. */
+/** Place where a sealed value is stored. The place is authenticated with the value, so the value opens nowhere else. */
 export interface SealPlace {
   readonly namespace: string;
   readonly tenant: string;
@@ -10,7 +10,9 @@ export interface SealPlace {
   /** Id of the entry, question, file operation or call, `<terminal>.<message number>`, or empty for the session. */
   readonly entry: string;
   readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
-  /** Plain fields next to the value that are fixed when it is sealed: the generation, and how an entry runs. */
+  /**
+   * Plain fields that are stored next to the value and fixed when it is sealed: the generation, and how an entry runs.
+   */
   readonly beside: readonly string[];
   /** Spec of the session, if a signature covers the spec. */
   readonly spec?: ResolvedSessionSpec;
@@ -25,7 +27,7 @@ type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-cancel' | 'tool-result';
 /** Kinds that belong to a tenant. Their entry is the id of the question. */
 type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
-/** A payload runs only in its own generation and as its submitter asked. */
+/** Place of a payload. The payload runs only in its own generation, and in the way that its submitter asked for. */
 interface PayloadPlace {
   id: string;
   generation: string;
@@ -43,13 +45,15 @@ type SessionPlace = Pick<SessionKeys, 'namespace' | 'tenant' | 'session'>;
  */
 export function sealPlace(kind: 'spec' | 'close', session: SessionPlace, of: { generation: string }): SealPlace;
 export function sealPlace(kind: 'payload', session: SessionPlace, entry: PayloadPlace): SealPlace;
-/** Place of a step of a file operation outside the mailbox. */
+/** Returns the place of a step of a file operation outside the mailbox. */
 export function sealPlace(
   kind: 'file',
   session: SessionPlace,
   step: { operation: string; generation: string; spec?: ResolvedSessionSpec },
 ): SealPlace;
-/** `entry` is the id of the entry, or of the question of an answer. */
+/**
+ * Returns the place of a value of an entry. `entry` is the id of the entry, or for an answer the id of the question.
+ */
 export function sealPlace(kind: EntryKind, session: SessionPlace, entry: string): SealPlace;
 export function sealPlace(
   kind: TerminalKind,
@@ -61,7 +65,10 @@ export function sealPlace(
   fleet: Pick<FleetKeys, 'namespace'>,
   call: { tenant: string; name: string; id: string },
 ): SealPlace;
-/** `id` is the id of the question. It is empty for an answer, which names its question inside. */
+/**
+ * Returns the place of a value of an approval. `id` is the id of the question. It is empty for an answer, which
+ * contains the id of its question.
+ */
 export function sealPlace(
   kind: ApprovalKind,
   tenant: Pick<SessionKeys, 'namespace' | 'tenant'>,

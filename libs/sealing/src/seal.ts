@@ -27,12 +27,15 @@ export interface Sealer {
   /** Opens a value. Throws PROTOCOL_MISMATCH (newer schema) or SEAL_KEY_UNKNOWN (no key fits, or another place). */
   open(sealed: string, place: SealPlace): string;
   /**
-   * Opens a value and returns its signature. Throws UNAUTHORIZED, as `open` does, if the signature of a known key is
-   * required and missing.
+   * Opens a value and returns its signature too. Throws as `open` does. Throws UNAUTHORIZED if a signature of a known
+   * key is required and missing.
    */
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
-  /** Throws UNAUTHORIZED, where signatures are required, for a signed value that contradicts its neighbours. */
+  /**
+   * Throws UNAUTHORIZED if signatures are required. It is called for a signed value that contradicts the plain fields
+   * next to it.
+   */
   refuse(place: SealPlace, problem: string): void;
   /** Returns a keyed digest with the key's id. It reveals only whether values are equal. */
   digest(value: string): string;
@@ -46,7 +49,9 @@ interface Key {
 }
 
 const NONCE_BYTES = 12;
-/** A system call for each nonce would cost as much as encrypting a small value. */
+/**
+ * Number of nonces that one system call reads. A call for each nonce would cost as much as encrypting a small value.
+ */
 const NONCES_AT_ONCE = 256;
 const TAG_BYTES = 16;
 
@@ -55,13 +60,13 @@ export interface Signing {
   verifier?: Verifier | undefined;
 }
 
-/** Creates a sealer. `keys` are 32 bytes each in base64 or hex; the first one seals, and older ones follow. */
+/** Creates a sealer. `keys` are 32 bytes each, in base64 or hex. The first key seals, and the others only open. */
 export function createSealer(keys: readonly string[], { signer, verifier }: Signing = {}): Sealer {
   const parsed = keys.map(parseKey);
   const current = parsed[0];
   if (current === undefined) throw noKey();
   const open = (sealed: string, place: SealPlace) => {
-    // An empty value has nothing that could be signed.
+    // An empty value contains no signature.
     if (sealed === '' && isSignedKind(place)) verifier?.verify({ plain: Buffer.alloc(0), header: undefined }, place);
     const { bytes, isSigned } = openWith(parsed, sealed, place, () => {
       if (isSignedKind(place)) verifier?.refuse(place);
@@ -93,7 +98,10 @@ export function createSealer(keys: readonly string[], { signer, verifier }: Sign
   };
 }
 
-/** Returns a sealer for processes that read only plain values. Its methods that need a key throw SEAL_KEY_UNKNOWN. */
+/**
+ * Returns a sealer without keys, for processes that read only plain values. Methods that need a key throw
+ * SEAL_KEY_UNKNOWN.
+ */
 export function createKeylessSealer(): Sealer {
   const refuse = (): never => {
     throw noKey();
@@ -153,7 +161,7 @@ function nextNonce(): Buffer {
   return nonce;
 }
 
-/** Returns `<schema version>.<key id>` of a sealed value, which tells a process whether it can open the value. */
+/** Returns `<schema version>.<key id>` of a sealed value, which shows a process whether it can open the value. */
 export function sealMarkOf(sealed: string): string {
   return sealed.split('.', 2).join('.');
 }
@@ -187,7 +195,7 @@ function openWith(
   }
   const bytes = Buffer.from(body, 'base64url');
   try {
-    // The decoder ignores invalid characters, but each value has exactly one valid text.
+    // The decoder ignores invalid characters, but each value has exactly one valid encoding.
     if (bytes.toString('base64url') !== body) throw new Error('not base64url');
     const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
       authTagLength: TAG_BYTES,

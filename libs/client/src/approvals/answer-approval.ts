@@ -20,10 +20,13 @@ import {
 import { sealPlace } from '@shellfleet/sealing';
 import type { ApprovalsContext } from './approvals-context.ts';
 
-/** A host applies an answer within milliseconds. Without a host, the answer waits for one. */
+/** Time in which a live host applies an answer. Without a live host, the answer waits until one is up. */
 const APPLIED_WITHIN_MS = 2_000;
 
-/** Writes an answer, which may be invalid or lack `answeredBy`, and waits until a host has applied it. */
+/**
+ * Writes an answer, and waits until a host has applied it. Checks the answer first, and fills in `answeredBy` if it is
+ * absent.
+ */
 export async function answerApproval(
   context: ApprovalsContext,
   answer: { type: 'approve' | 'deny'; id: string; answeredBy?: string | undefined } & Record<string, unknown>,
@@ -51,7 +54,7 @@ export async function answerApproval(
     readApprovalEnd(context.redis, keys, checked.id),
   ]);
   if (waits !== undefined) throw notAccepted(checked.id, 'so the question still waits');
-  // Another answer was applied first, or the asker had ended.
+  // Another answer was applied first, or the question had already ended.
   if (end === undefined || !isEndOf(checked, end)) throw await questionIsOver(context, keys, checked.id);
 }
 

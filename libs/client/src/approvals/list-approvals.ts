@@ -69,7 +69,7 @@ async function listGrants(context: ApprovalsContext, keys: ApprovalKeys): Promis
   return opened.sort(byTime);
 }
 
-/** Returns how a question that was pending `before` has ended. */
+/** Returns how a question ended. `before` is the question while it was pending. */
 export async function readEnded(context: ApprovalsContext, before: Approval): Promise<Approval> {
   const keys = approvalKeys(context.namespace, context.tenant);
   const end = await readApprovalEnd(context.redis, keys, before.id);

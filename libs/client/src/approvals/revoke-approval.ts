@@ -23,7 +23,7 @@ export async function revokeApproval(
   const written = await writeAnswer(redis, keys, sealAnswer(context, keys, answer));
   const holds = AbortSignal.timeout(HOLDS_AFTER_MS);
   while (!holds.aborted) {
-    // Hosts that come later find the revocation.
+    // A host that starts after this list was read finds the revocation in Redis.
     const [hosts] = await Promise.all([listLiveHosts(context), wakeForAnswers(redis, keys, written)]);
     const again = AbortSignal.any([holds, AbortSignal.timeout(ASK_AGAIN_MS)]);
     while (!again.aborted) {
@@ -50,7 +50,7 @@ async function listLiveHosts(context: ApprovalsContext): Promise<string[]> {
   return hosts.filter(({ state }) => state !== 'unreachable').map((host) => host.id);
 }
 
-/** Reads the state of a revocation. The order of the three reads matters. */
+/** Reads the state of a revocation. The reads must stay in this order. */
 async function look({ redis }: ApprovalsContext, keys: ApprovalKeys, { id, written }: { id: string; written: string }) {
   const [confirmed, isWaiting, holdsStill] = await Promise.all([
     readConfirmed(redis, keys, written),

@@ -29,7 +29,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;
-    // The common spec alone. It is checked again together with each task's spec.
+    // Checks the common spec alone. It is checked again together with each task's spec.
     if (options.spec !== undefined)
       parseOrThrow(sessionSpecSchema, options.spec, 'SESSION_SPEC_INVALID', 'The spec of the batch');
     this.#options = parseOptions(rest);
@@ -48,7 +48,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     const options = { concurrency, signal: this.#signal };
     for await (const result of runPool(this.#expanded(), start, options)) {
       this.totals[result.outcome]++;
-      // The line of a task that was given twice exists.
+      // A result without attempts is that of a task that was given twice, whose line exists already.
       if (result.attempts > 0) await file?.append(result);
       yield result;
     }

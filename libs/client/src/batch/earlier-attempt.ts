@@ -5,12 +5,12 @@ import { parseCommand, type RunOptions } from '../submit/parse-command.ts';
 import { digestPayload, keyConflict } from '../submit/send-entry.ts';
 import type { FleetView } from '../view.ts';
 
-/** The parts of one attempt at a task that an earlier driver began. */
+/** An attempt at a task that an earlier driver began. */
 export interface EarlierAttempt {
   /** Whether the session is still open, under this generation. */
   open: boolean;
   generation: string;
-  /** the first scripts, which were accepted */
+  /** The accepted scripts, which are the first scripts of the task. */
   begun: { payloadHash: string; entryId: string }[];
 }
 

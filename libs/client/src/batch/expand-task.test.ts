@@ -25,7 +25,7 @@ describe('expandTask', () => {
     expect(expandTask({ id: 't', script: 'true' }, 3, undefined).map(({ id }) => id)).toEqual(['t#1', 't#2', 't#3']);
   });
 
-  test('returns a value that is no task unchanged, for the later check', () => {
+  test('returns a value unchanged that is no task, since a later check refuses it', () => {
     expect(expandTask(null as never, 2, { image: 'a' })).toEqual([null]);
   });
 });

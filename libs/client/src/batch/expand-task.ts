@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { SessionSpec } from '@shellfleet/protocol';
 import type { Task } from './task.ts';
 
-/** Returns the task `repeats` times with the shared options. A value that is no task is returned as it is. */
+/** Returns the task `repeats` times with the shared options. A value that is no task is returned unchanged. */
 export function expandTask(task: Task, repeats: number, spec: SessionSpec | undefined, timeoutMs?: number): Task[] {
   if (typeof task !== 'object' || task === null) return [task];
   const merged = mergeSpecs(spec, task.spec);
@@ -21,7 +21,7 @@ const PARTIAL = ['env', 'secrets', 'labels', 'limits', 'output'] as const;
 /** Returns `common` with the fields of `own`. PARTIAL fields are merged by key, other fields are replaced. */
 function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefined): SessionSpec | undefined {
   if (common === undefined || own === undefined) return own ?? common;
-  // Left to its check.
+  // A spec that is no object is returned unchanged, because a later check refuses it.
   if (typeof own !== 'object' || own === null) return own;
   const merged: Record<string, unknown> = { ...common, ...own };
   for (const field of PARTIAL) {

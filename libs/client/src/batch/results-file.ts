@@ -24,7 +24,10 @@ export interface Earlier {
   attempts: Map<string, number>;
 }
 
-/** Reads an earlier run. A missing file is empty, and invalid lines, such as a partly written last one, are skipped. */
+/**
+ * Reads the results file of an earlier run. A missing file counts as empty. Invalid lines are skipped, such as a last
+ * line that was written in part.
+ */
 export async function readEarlier(path: string): Promise<Earlier> {
   const beside = besideSchema.safeParse(tryJson(await readFile(besideOf(path), 'utf8').catch(() => '')));
   const attempts = new Map(Object.entries(beside.data?.attempts ?? {}));
@@ -50,7 +53,8 @@ export class ResultsFile implements AsyncDisposable {
   }
 
   /**
-   * Opens the file: `new`, emptied (`replace`) or with its finished tasks (`resume`). Throws COMMAND_INVALID, FILE_….
+   * Opens the file: `new`, emptied (`replace`), or with the lines of finished tasks (`resume`). Throws COMMAND_INVALID,
+   * FILE_….
    */
   static async open(
     path: string,
@@ -125,7 +129,7 @@ async function eachLine(path: string, use: (line: string) => void | Promise<void
   }
 }
 
-/** Replaces the file in one step, so that readers and a killed writer leave the old or the new one. */
+/** Replaces the file in one step. Readers, and a writer that is killed, leave either the old file or the new one. */
 async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
   const next = `${path}.${randomUUID()}`;
   await using file = await open(next, 'wx');

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { retryKindOf } from './retry-kind.ts';
 
 describe('retry kind of a result', () => {
-  test('follows from the outcome alone, unless that is an error', () => {
+  test('depends on the outcome alone, unless the outcome is `error`', () => {
     expect(Object.fromEntries(OUTCOMES.map((outcome) => [outcome, retryKindOf({ outcome })]))).toEqual({
       success: 'done',
       failure: 'command',

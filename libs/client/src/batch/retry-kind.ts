@@ -3,7 +3,7 @@ import type { TaskResult } from './task.ts';
 
 const DONE: readonly Outcome[] = ['success', 'cancellation', 'denial'];
 
-/** Errors after which the same command may do harm in the same session, so the next attempt has another session. */
+/** Errors after which the same command may do harm in the same session. The next attempt runs in another session. */
 const OF_THE_SESSION: readonly string[] = [
   'SESSION_CLOSED',
   'SESSION_LOST',

@@ -9,9 +9,11 @@ import { RUN_AGAIN } from './results-file.ts';
 import { retryKindOf } from './retry-kind.ts';
 import { type Task, type TaskResult, taskSchema } from './task.ts';
 
-// TASK-1. Each attempt has a session named after batch, task and attempt, and idempotency keys for its scripts. A later
-//     driver of a named batch thus finds what an earlier one began, waits for the Results, and runs nothing twice.
-// TASK-2. An attempt whose driver ended between two scripts is repeated in a fresh sandbox, and so are RUN_AGAIN ones.
+// TASK-1. Each attempt has a session named after batch, task and attempt, and idempotency keys for its scripts. So a
+//     later driver of a named batch finds the scripts that an earlier driver began, waits for their Results, and runs
+//     none of them twice.
+// TASK-2. An attempt whose driver ended between two scripts is repeated in a fresh sandbox. So is an attempt whose
+//     outcome is in RUN_AGAIN.
 
 export interface TaskRun {
   sessionId: string;
@@ -70,7 +72,7 @@ async function tryTask(
     try {
       // The session was closed before this driver existed.
       if (earlier !== undefined && opened.generation !== earlier.generation) return 'interrupted';
-      // The earlier driver may have died before it added a job.
+      // The earlier driver may have died before it added a job for the session.
       if (earlier !== undefined) await view.ensureJob(opened);
       const session = new Session(view, opened);
       if (earlier === undefined)
@@ -106,7 +108,7 @@ function toAttempt(results: Result[]): Attempt {
   return { outcome: last?.outcome ?? 'success', results, ...(last?.error === undefined ? {} : { error: last.error }) };
 }
 
-/** Tells whether the session was closed because this process did not drive it for a while, such as while asleep. */
+/** Tells whether the session was closed because this process sent it no heartbeat for a while, such as while asleep. */
 async function wasLeft(view: FleetView, sessionId: string, error: unknown): Promise<boolean> {
   if (!isShellfleetError(error) || error.code !== 'SESSION_CLOSED') return false;
   try {

@@ -1,16 +1,19 @@
 import { Notifier } from '@shellfleet/concurrency';
 
-// POOL-1. A task's cost does not depend on how many run: its end adds the result to a queue, and nothing waits for all.
-// POOL-2. At most `concurrency` tasks run, or have ended and wait for the consumer. Only then the next one is read.
+// POOL-1. The cost of a task does not depend on how many tasks run: at its end its result joins a queue. No code waits
+//     for all running tasks at once.
+// POOL-2. At most `concurrency` tasks run, or have ended and wait for the consumer. The next task is read only when
+//     there is room for it.
 
 export interface PoolOptions {
   concurrency: number;
-  /** Aborts when no further task shall start. */
+  /** Signal after whose abort no further task starts. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Yields the results of tasks in the order of their ends. `start` never rejects, and returns undefined to skip a task.
+ * Runs tasks with `start`, and yields their results in the order of their ends. `start` never rejects, and returns
+ * undefined to skip a task.
  */
 export async function* runPool<T, R>(
   source: AsyncIterator<T>,
@@ -20,7 +23,7 @@ export async function* runPool<T, R>(
   const changed = new Notifier();
   let ended: R[] = [];
   let running = 0;
-  /** running, or ended and not yet taken by the consumer */
+  /** Number of tasks that run, or whose results wait for the consumer. */
   let unfinished = 0;
   let isReading = false;
   let exhausted = false;

@@ -39,7 +39,7 @@ export interface BatchOptions {
    * `resumeFrom`. `<out>.batch` holds the name of the batch. Default: none.
    */
   out?: string | undefined;
-  /** Whether `out` may replace a file that exists. Default: false. */
+  /** Whether the file `out` may exist, and is then replaced. Default: false. */
   overwrite?: boolean | undefined;
   /**
    * The `out` of an earlier run. Tasks with the outcome `error`, `lost` or `cancellation` run again; all others are
@@ -55,7 +55,8 @@ export interface BatchOptions {
   /** How often each task is run, 1 to 10,000, in separate sessions with the ids `<id>#1`, `<id>#2`, …. Default: 1. */
   repeats?: number | undefined;
   /**
-   * Spec that tasks share. Fields (or single variables, secrets, labels, limits) of theirs replace it. Default: none.
+   * Spec that the tasks share. Fields of a task's own spec replace it, and its variables, secrets, labels and limits
+   * replace single ones. Default: none.
    */
   spec?: SessionSpec | undefined;
   /** Limit for scripts of tasks without `timeoutMs`, in ms, 1 to 86,400,000. Default: that of the spec. */
@@ -65,7 +66,9 @@ export interface BatchOptions {
    * @default none
    */
   startDeadlineMs?: number | undefined;
-  /** When it aborts, no further task starts, and running ones are closed and end as cancellations. */
+  /**
+   * Signal whose abort ends the batch: no further task starts, and running tasks are closed and end as cancellations.
+   */
   signal?: AbortSignal | undefined;
 }
 
@@ -82,7 +85,7 @@ export interface TaskResult {
   error?: WireError;
   /** Attempts, over all drivers of a resumed batch. */
   attempts: number;
-  /** over all attempts */
+  /** Duration in ms of all attempts together. */
   durationMs: number;
 }
 

@@ -16,20 +16,27 @@ import { ToolsQueue } from '../queue/tools-queue.ts';
 import { warn } from '../warn.ts';
 import { Inboxes, type NoticeReceiver, Subscriber } from './subscriber.ts';
 
-/** Calls in flight on the main connection. Even a slow Redis replies to so many well within a call's deadline. */
+/**
+ * Most calls in flight on the main connection. Even a slow Redis replies to this number well within a call's deadline.
+ */
 const CALLS_IN_FLIGHT = 1_000;
-/** Session jobs that are being added, in each namespace. */
+/** Most session jobs that are added at once, in each namespace. */
 const JOBS_IN_FLIGHT = 200;
 
 export interface ConnectionUser extends NoticeReceiver {
   tenant: string;
-  /** Redis is back after it was down. */
+  /** Called when Redis is back after it was down. */
   onReconnected(): void;
-  /** The namespace now has another fleet, or keys of another version, so no wait of this view can succeed. */
+  /**
+   * Called when the namespace has another fleet, or keys of another version, so that no wait of this view can succeed.
+   */
   onOtherFleet(error: ShellfleetError): void;
 }
 
-/** Workers may restart with another retention, and Redis may lose data without a reconnection. */
+/**
+ * Interval at which retention and fleet are read again: workers may restart with another retention, and Redis may lose
+ * data without a reconnection.
+ */
 const LOOK_AGAIN_EVERY_MS = 60_000;
 
 /** The part of a connection that the views of one fleet share. */
@@ -78,13 +85,16 @@ export class Connection {
     this.history = history;
     this.subscriber = new Subscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.#inboxes = new Inboxes(this.subscriber, id);
-    // Every queue of every namespace adds a listener.
+    // Each queue of each namespace adds a listener, so there is no limit.
     redis.setMaxListeners(0);
     redis.on('ready', () => this.#reconnected());
     this.#lookingAgain = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_EVERY_MS).unref();
   }
 
-  /** Returns a fleet's keyspace. If Redis has none after a wait for hosts, uses the last known or a new one. */
+  /**
+   * Returns a fleet's keyspace. If Redis has no fleet, waits for a host to record one, then uses the last known fleet
+   * or a new one.
+   */
   async findKeyspace(namespace: string): Promise<string> {
     const known = this.#fleetIds.get(namespace);
     const declared = await (known === undefined
@@ -113,7 +123,7 @@ export class Connection {
     await link.sessions.settled();
   }
 
-  /** Opens the inbox of a namespace. Resolves when no later message is missed. */
+  /** Opens the inbox of a namespace. When it resolves, the inbox receives every later message. */
   openInbox(namespace: string): Promise<void> {
     return this.#inboxes.open(namespace, {
       onEnded: (notice) => {
@@ -156,7 +166,7 @@ export class Connection {
     for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
   }
 
-  /** Repeats what was read at the start, because another Redis may have replaced the first one. */
+  /** Repeats the readings of the start, because another Redis may have replaced the first one. */
   async #lookAgain(): Promise<void> {
     const namespaces = new Set([...this.#namespaces.keys()].map((keyspace) => parseKeyspace(keyspace).namespace));
     // Clients that cannot write leave the declaration to hosts.

@@ -37,7 +37,7 @@ export class DurabilityOfRedis {
     return this.#mode;
   }
 
-  /** The number of changes of Redis at which the mode was read. */
+  /** Number of changes of Redis when the mode was read. */
   get readAt(): number {
     return this.#readAt;
   }
@@ -50,7 +50,10 @@ export class DurabilityOfRedis {
     this.#readAt = changes;
   }
 
-  /** Confirms a write after its reply. `readAt` is from before the write. Throws when the write may not be on disk. */
+  /**
+   * Confirms that a write is on the disk, after the reply to it. `sentAt` is `readAt` before the write. Throws if the
+   * write may not be on the disk.
+   */
   async confirm(commandId: string, sentAt: number): Promise<void> {
     await this.refresh();
     if (this.#readAt === sentAt) return;

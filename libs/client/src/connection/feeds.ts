@@ -1,7 +1,7 @@
 import { Notifier } from '@shellfleet/concurrency';
 import type { Receiver, Subscriber } from './subscriber.ts';
 
-/** Interval at which readers wake even without a hint, which may be lost. */
+/** Interval at which readers wake without a hint, because a hint may be lost. */
 const WAKE_AGAIN_MS = 1_500;
 
 /** Wakes one reader when its stream may have grown. Disposing it ends the subscription. */
@@ -23,7 +23,7 @@ export class Feeds {
     this.#subscriber = subscriber;
   }
 
-  /** Subscribes to a channel. Resolves when no later change is missed. */
+  /** Subscribes to a channel. When it resolves, every later change gives a hint. */
   async follow(channel: string): Promise<Wake> {
     if (this.#closed !== undefined) throw this.#closed;
     const reader = new Reader(() => {

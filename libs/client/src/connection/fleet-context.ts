@@ -1,7 +1,7 @@
 import type { FleetKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** A fleet over the main connection, which the contexts of other modules extend. */
+/** A fleet over the main connection. The contexts of other modules extend this type. */
 export interface FleetContext {
   readonly redis: Redis;
   readonly namespace: string;

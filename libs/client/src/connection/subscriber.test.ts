@@ -42,7 +42,7 @@ describe('subscriber', () => {
     redis.emit('ready');
     await settle();
     expect([redis.calls.at(-1)?.names, first.onGap.mock.calls.length]).toEqual([['a', 'b'], 0]);
-    // The connection breaks before the reply, and is made again.
+    // The connection breaks before the reply, and is restored.
     redis.calls.at(-1)?.reply.reject(new Error('broken'));
     await settle();
     expect(first.onGap).not.toHaveBeenCalled();

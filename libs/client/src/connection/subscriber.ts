@@ -2,17 +2,20 @@ import { type InboxNotice, parseInboxMessage } from '@shellfleet/mailbox';
 import { inboxChannel } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-// SUBSCRIBER-1. Messages are hints. Redis drops them while this process is not subscribed, or reads too slowly.
+// SUBSCRIBER-1. Messages are only hints. Redis drops them while this process is not subscribed, or reads too slowly.
 // SUBSCRIBER-2. After each possible loss, every receiver's onGap() is called, with the subscription active again. So
 //     each change is found by a reading that begins then, or is announced by a message.
 
 export interface Receiver {
   onMessage(message: string): void;
-  /** Messages may have been dropped. */
+  /** Called when messages may have been dropped. */
   onGap(): void;
 }
 
-/** Subscriptions are repeated. A missing reply closes the connection, and a Cluster may have lost them with a node. */
+/**
+ * Interval at which subscriptions are repeated. A Cluster may have lost them with a node, and a missing reply closes
+ * the connection.
+ */
 const SUBSCRIBE_AGAIN_MS = 10_000;
 
 interface Channel {
@@ -32,7 +35,10 @@ export class Subscriber {
     this.#connect = connect;
   }
 
-  /** Subscribes. Resolves when no later message is missed, or while Redis is down: then onGap() follows. */
+  /**
+   * Subscribes. When it resolves, the receiver gets every later message. While Redis is down it resolves at once, and
+   * onGap() follows.
+   */
   async add(channel: string, receiver: Receiver): Promise<void> {
     if (this.#isClosed) return;
     const known = this.#channels.get(channel) ?? this.#subscribe(channel);
@@ -77,7 +83,9 @@ export class Subscriber {
     return redis;
   }
 
-  /** Subscribes again. A failure breaks the connection, which then becomes ready again. */
+  /**
+   * Subscribes again. If this fails, the connection is broken, and the subscription is repeated when it is ready again.
+   */
   async #resume(): Promise<void> {
     if (!(await this.#renew())) return;
     for (const { receivers } of this.#channels.values()) for (const receiver of receivers) receiver.onGap();
@@ -98,7 +106,7 @@ export interface NoticeReceiver {
   onEnded(notice: InboxNotice): void;
   /** A sealed reply to a request, or the sealed result of a tool call (empty when it has to be read). */
   onReply(requestId: string, sealed: string): void;
-  /** Notices may have been dropped. */
+  /** Called when notices may have been dropped. */
   onGap(): void;
 }
 
@@ -118,7 +126,7 @@ export class Inboxes {
     this.#inboxId = inboxId;
   }
 
-  /** Opens the inbox of a namespace, once. Resolves when no later message is missed. */
+  /** Opens the inbox of a namespace, once. When it resolves, the inbox receives every later message. */
   open(namespace: string, receiver: NoticeReceiver): Promise<void> {
     const known = this.#inboxes.get(namespace);
     if (known !== undefined) return known.opened;

@@ -43,10 +43,10 @@ class DirectoryCopy {
   readonly #progress: Progress;
   readonly #signal: AbortSignal | undefined;
   readonly #sandbox: SameSandbox;
-  /** The directory that was checked last. Files come directory by directory. */
+  /** The directory that was checked last. Files arrive directory by directory, so most need no further check. */
   #checked = '';
   readonly #links: { local: string; target: string }[] = [];
-  /** Directories whose mode would keep their files out, and is therefore set at the end. */
+  /** Directories whose own mode would prevent writing into them. Their modes are set at the end. */
   readonly #closed: { local: string; mode: number }[] = [];
   readonly #underWay = new Set<Promise<unknown>>();
   #batch: FileRecord[] = [];
@@ -204,9 +204,9 @@ class DirectoryCopy {
         this.#progress.add(data.byteLength, 1);
         break;
       }
-      case 'no-room': // it has grown since
+      case 'no-room': // The file has grown since the list was read.
         return this.#copyLarge(record);
-      case 'gone': // it was removed since
+      case 'gone': // The file was removed since the list was read.
         break;
       default:
         throw denied(this.#sandboxPath(record), 'may not be read by the user of the sandbox');

@@ -36,7 +36,7 @@ export async function* readParts(
 
 export interface SentFile {
   path: string;
-  /** A ULID that names the parts. */
+  /** ULID that identifies the transfer in all its parts. */
   transfer: string;
   mode?: number | undefined;
   /** Digests the whole file, when a person has to be asked. Absent for a source that can be read only once. */
@@ -44,7 +44,8 @@ export interface SentFile {
 }
 
 /**
- * Sends the parts of a file, of which the last puts it in place. Returns the outstanding replies, all from `sandbox`.
+ * Sends the parts of a file. The last part puts the file in its place. Returns the replies that are still outstanding,
+ * all from `sandbox`.
  */
 export async function sendParts(
   steps: FileSteps,
@@ -61,7 +62,7 @@ export async function sendParts(
     signal?.throwIfAborted();
     const part = { name: 'write', path, offset, last, transfer, data: data.toString('base64'), ...given } as const;
     const describe = async () => {
-      // The digest of a single part is that of the file. Several parts name the digest of the whole file.
+      // A single part has the digest of the file. If there are several parts, each names the digest of the whole file.
       if (file.whole !== undefined && !(part.offset === 0 && last)) given.whole = await file.whole();
       return { ...part, ...given };
     };
@@ -100,7 +101,7 @@ export async function* toParts(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
   for await (const piece of pieces) {
     pending.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
     bytes += piece.byteLength;
-    // At least one byte is held back, so that the last part is known to be the last.
+    // At least one byte is held back until the source ends, so that the last part can be marked as the last.
     if (bytes <= PART_BYTES) continue;
     const whole = Buffer.concat(pending);
     let offset = 0;

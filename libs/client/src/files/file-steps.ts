@@ -7,7 +7,8 @@ import {
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 
-// A file operation is one or several steps that fit a message. They are entries of the mailbox or requests to the host.
+// A file operation consists of steps, each of which fits into one message. A step is an entry of the mailbox, or a
+// request to the host.
 
 export interface DoneStep extends FileReply {
   /** Epoch of the step's shell. Steps of different epochs may have seen different sandboxes. */
@@ -19,7 +20,9 @@ export interface SentStep {
 }
 
 export interface FileSteps {
-  /** Steps that run in the order in which they were sent, without a wait for each. */
+  /**
+   * Number of steps that may be sent before the first of them is done. They run in the order in which they were sent.
+   */
   readonly ahead: number;
   send(operation: FileOperation, describe?: DescribeStep): Promise<SentStep>;
 }
@@ -38,7 +41,10 @@ export function parseSandboxPath(path: unknown): string {
   return parseOrThrow(pathSchema, { path }, 'PATH_INVALID', `The path ${shown}`).path;
 }
 
-/** Refuses a step in another sandbox than the first one, since the copy may then mix two. */
+/**
+ * Checks that all steps ran in one sandbox. Refuses a step in another sandbox, because the copy could mix the contents
+ * of two.
+ */
 export class SameSandbox {
   readonly #path: string;
   #epoch: number | undefined;

@@ -5,7 +5,7 @@ export interface FileOptions {
   ordered?: boolean | undefined;
   /** Ends the call between two steps, with the signal's reason, and withdraws its question. */
   signal?: AbortSignal | undefined;
-  /** Called with the question when the operation begins to wait for a person. Not with `ordered`. */
+  /** Called with the question when the operation begins to wait for a person. Not called with `ordered`. */
   onApproval?: ((question: ApprovalRequestedData) => void) | undefined;
 }
 
@@ -22,12 +22,12 @@ export interface ListOptions extends FileOptions {
 export interface TransferProgress {
   /** Bytes of file contents, so far. */
   bytes: number;
-  /** Files that were copied whole. */
+  /** Number of files that were copied completely. */
   files: number;
 }
 
 export interface TransferOptions extends FileOptions {
-  /** Called with the totals so far whenever a piece was copied. */
+  /** Called after each copied piece, with the totals so far. */
   onProgress?: ((progress: TransferProgress) => void) | undefined;
 }
 

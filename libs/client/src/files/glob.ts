@@ -3,7 +3,7 @@
 export interface Glob {
   /** The longest leading directory without a pattern. */
   base: string;
-  /** How many levels below `base` are walked; 0: without limit. */
+  /** Number of levels below `base` that are walked. 0: all levels. */
   depth: number;
   matches(relative: string): boolean;
 }
@@ -23,7 +23,7 @@ export function parseGlob(path: string): Glob | undefined {
 
 /** Compares each name with each part of the pattern at most once. */
 function matchesPath(pattern: readonly string[], names: readonly string[]): boolean {
-  /** The parts of the pattern that may be next. */
+  /** Indexes of the parts of the pattern that the next name may match. */
   let open = new Set([0]);
   for (const name of names) {
     const next = new Set<number>();
@@ -40,7 +40,7 @@ function matchesPath(pattern: readonly string[], names: readonly string[]): bool
   return withSkipped(open, pattern).has(pattern.length);
 }
 
-/** Adds the parts after each `**`, which may stand for no directory. */
+/** Adds the part after each `**`, because `**` may match no directory. */
 function withSkipped(open: ReadonlySet<number>, pattern: readonly string[]): Set<number> {
   const all = new Set(open);
   for (const at of all) if (pattern[at] === '**') all.add(at + 1);

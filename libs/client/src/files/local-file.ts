@@ -12,7 +12,7 @@ export interface LocalFile {
   write(data: Uint8Array): Promise<void>;
   /** Puts the file in its place. */
   finish(mode: number): Promise<void>;
-  /** Leaves the earlier file. */
+  /** Discards the new file and keeps the earlier one. */
   discard(): Promise<void>;
 }
 
@@ -24,7 +24,7 @@ export async function openLocalFile(localPath: string): Promise<LocalFile> {
     return replaceFile(resolve(localPath));
   }
   if (found.isDirectory()) throw localDenied(localPath, 'is a directory', 'FILE_IS_DIRECTORY');
-  // A name in these directories stands for an open file, which a new file would not reach.
+  // A path in these directories refers to an open file. A new file under the path would not reach it.
   if (!found.isFile() || /^\/(dev|proc)\//.test(resolve(localPath))) return writeTo(localPath);
   return replaceFile(await realpath(localPath));
 }
@@ -56,7 +56,7 @@ async function writeTo(localPath: string): Promise<LocalFile> {
   };
 }
 
-/** Writes all data. A FIFO takes a part at a time. */
+/** Writes all data. A FIFO may accept only a part of it per write. */
 async function writeWhole(file: FileHandle, data: Uint8Array): Promise<void> {
   for (let done = 0; done < data.byteLength; ) {
     const { bytesWritten } = await file.write(data, done, data.byteLength - done, null);

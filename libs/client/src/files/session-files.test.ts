@@ -11,7 +11,9 @@ import { SessionFiles } from './session-files.ts';
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original()), readSealedReply: vi.fn() }));
 vi.mock(import('../submit/send-entry.ts'), async (original) => ({ ...(await original()), sendEntry: vi.fn() }));
 
-/** Returns files whose steps succeed with the next reply under the next epoch. An undefined reply is gone. */
+/**
+ * Returns files whose steps succeed, each with the next reply and the next epoch. An undefined reply is no longer kept.
+ */
 function filesWith(answers: (FileReply | undefined)[], epochs: number[] = []): SessionFiles {
   let step = 0;
   vi.mocked(sendEntry).mockImplementation(async () => {
@@ -42,7 +44,7 @@ const full = { data: Buffer.alloc(524_288, 'x').toString('base64') };
 const rest = { data: Buffer.from('end').toString('base64') };
 
 describe('file access of a session', () => {
-  test('reads a file in parts until one is not full', async () => {
+  test('reads a file in parts until a part is not full', async () => {
     expect(await filesWith([full, rest]).readText('/f', ordered)).toBe(`${'x'.repeat(524_288)}end`);
   });
 

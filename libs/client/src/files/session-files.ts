@@ -33,12 +33,15 @@ import { type BesideContext, StepsBeside } from './steps-beside.ts';
 import { uploadDirectory } from './upload-directory.ts';
 import { walk } from './walk.ts';
 
-/** Limit of `read`, which holds the file in memory; `download` has none. */
+/** Limit of `read`, which holds the whole file in memory. `download` has no limit. */
 const READ_BYTES = 268_435_456;
 
 const modeSchema = z.object({ mode: z.number().int().min(0).max(0o7777) });
 
-/** Splits files and directories into steps. Ordered steps are one exclusive call, so no command comes between them. */
+/**
+ * Splits operations on files and directories into steps. An ordered operation is one exclusive call, so no command runs
+ * between its steps.
+ */
 export class SessionFiles implements Files {
   readonly #order: CallOrder;
   readonly #nextId: () => string;
@@ -160,7 +163,7 @@ export class SessionFiles implements Files {
     });
   }
 
-  /** Sends one step. Later calls wait until it is accepted, not until it is done. */
+  /** Sends one step. Later calls wait until the step is accepted, not until it is done. */
   async #one(operation: FileOperation, options: FileOptions): Promise<DoneStep> {
     options.signal?.throwIfAborted();
     if (options.ordered !== true) return doStep(this.#beside.of(options), operation);

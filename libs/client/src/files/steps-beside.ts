@@ -20,18 +20,18 @@ import type { FileOptions } from './files.ts';
 import { sendOperation } from './run-operation.ts';
 import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 
-// Steps as requests to the host that owns the session.
+// File steps that are requests to the session's host, outside the mailbox.
 // BESIDE-1. All requests of a step have one id, so the host does it at most once in one sandbox.
 // BESIDE-2. A session without a shell gets one by a mailbox entry, unless an entry runs or waits already.
-// BESIDE-3. One step at a time asks a person. Other steps that need an answer wait here, so that an answer for a
+// BESIDE-3. One step at a time asks a person. Other steps that need an answer wait meanwhile, so an answer for a
 //     directory answers all of them.
 
-/** Steps that the host does at once. */
+/** Most steps that are requested at once. */
 const AT_ONCE = 4;
 /** After this time the request is sent again, under the same id. */
 const REPLY_WITHIN_MS = 3_000;
 const POLL_MS = { least: 25, most: 500 };
-/** Tries of a step while the host cannot tell whether it was done. */
+/** Most requests of one step while the host replies that it does not know whether the step was done. */
 const MOST_UNKNOWN = 25;
 
 export type BesideContext = SubmitContext & RequestContext & WaitContext;
@@ -41,7 +41,7 @@ type StepOptions = Pick<FileOptions, 'signal' | 'onApproval'>;
 interface Step extends StepOptions {
   operation: FileOperation;
   describe: DescribeStep | undefined;
-  /** Whether a person may be asked about the step now. */
+  /** True if a person may be asked about the step now. */
   asks: boolean;
 }
 
@@ -51,9 +51,9 @@ export class StepsBeside implements FileSteps {
   readonly #session: OpenSession;
   readonly #order: CallOrder;
   readonly #limit = pLimit(AT_ONCE);
-  /** One question at a time (BESIDE-3). */
+  /** Lets one step at a time ask a person (BESIDE-3). */
   readonly #asking = pLimit(1);
-  /** The host of the last reply. */
+  /** Host that replied last. */
   #host = '';
   #opening: Promise<unknown> | undefined;
 
@@ -161,7 +161,10 @@ export class StepsBeside implements FileSteps {
     await this.#opening;
   }
 
-  /** Gets a shell. Rejects with SESSION_CLOSED, and when no sandbox can be opened. */
+  /**
+   * Submits an entry that gives the session a shell. Rejects with SESSION_CLOSED, or the error of a sandbox that cannot
+   * be opened.
+   */
   async #open(): Promise<void> {
     const opened = await this.#order.run(() =>
       sendOperation(this.#context, this.#session, { name: 'stat', path: '/' }),

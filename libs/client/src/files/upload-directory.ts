@@ -9,7 +9,7 @@ import { localDenied } from './local-error.ts';
 import { PERMISSIONS, readLocalFile } from './local-file.ts';
 import type { Progress } from './progress.ts';
 
-/** Larger files have separate steps. */
+/** Files of more bytes are sent in steps of their own. */
 const SMALL_BYTES = 262_144;
 const BUNDLE_BYTES = 393_216;
 const BUNDLE_ENTRIES = 1_000;
@@ -17,7 +17,7 @@ const BUNDLES_AHEAD = 4;
 /** Permissions with which the owner can write into a directory. */
 const OWNER = 0o700;
 
-/** Copies the contents of a local directory to one of the sandbox. `nextId` makes ULIDs. */
+/** Copies the contents of a local directory to a directory of the sandbox. `nextId` makes ULIDs. */
 export async function uploadDirectory(
   steps: FileSteps,
   localPath: string,
@@ -27,7 +27,7 @@ export async function uploadDirectory(
   { signal }: TransferOptions,
 ): Promise<void> {
   const bundles = new Bundles(steps, path);
-  /** Directories whose mode would keep their files out, and is therefore set at the end. */
+  /** Directories whose own mode would prevent writing into them. Their modes are set at the end. */
   const closed: WrittenEntry[] = [];
   const addDirectory = async (name: string, mode: number) => {
     if ((mode & OWNER) !== OWNER) closed.push({ kind: 'mode', name, mode });
@@ -59,7 +59,7 @@ export async function uploadDirectory(
     }
   }
   await bundles.settle();
-  // The deepest first, so that the way to each stays open.
+  // Sets the modes of the deepest directories first, because a closed directory cannot be passed.
   for (const entry of closed.reverse()) await bundles.add(entry, 0);
   await bundles.settle();
 }

@@ -9,7 +9,9 @@ export interface WaitContext extends FleetContext {
   readonly feeds: Feeds;
 }
 
-/** Keeps the question alive until it is answered, expired or withdrawn, or the signal aborts, which withdraws it. */
+/**
+ * Keeps the question alive until it is answered, expired or withdrawn. Withdraws the question when the signal aborts.
+ */
 export async function waitForAnswer(
   { redis, namespace, tenant, feeds }: WaitContext,
   asker: Asker,

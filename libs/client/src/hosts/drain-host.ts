@@ -5,13 +5,15 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 
 export interface DrainOptions {
-  /** Whether to withdraw the request. */
+  /** Whether to withdraw an earlier request. */
   undo?: boolean | undefined;
   /** Time after which the request ends, in ms. */
   forMs?: number | undefined;
 }
 
-/** Asks a host to take nothing new, or withdraws the request, which also holds for later processes of the host. */
+/**
+ * Asks a host to take nothing new, or withdraws the request. The request also holds for later processes of the host.
+ */
 export async function drainHost(
   context: FleetContext,
   id: string,
@@ -26,6 +28,6 @@ export async function drainHost(
   } catch (error) {
     throw error instanceof ShellfleetError ? error : toQueueError(error);
   }
-  // The call only speeds it up: if it fails, the host still reads the request within seconds.
+  // The host reads the request within seconds even if this call, which only tells it earlier, fails.
   await callHost(context.redis, context.namespace, id, { type: 'drain' }).catch(() => {});
 }

@@ -2,7 +2,9 @@ import { type HostInfo, hostBeatSchema, hostKeys, tryJson } from '@shellfleet/pr
 import { toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
-/** Returns the registered hosts, with their last heartbeats. A host that left is not listed until it is back. */
+/**
+ * Returns the registered hosts, with their last heartbeats. A host that has left is not listed until it is up again.
+ */
 export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
   try {
     const seen = await context.redis.zrange(context.fleet.hosts, '0', '-1', 'WITHSCORES');

@@ -4,7 +4,8 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 
 /**
- * Takes a host off the list, and withdraws a drain request. Its last heartbeat stays, for decisions on its sessions.
+ * Removes a host from the list, and withdraws a drain request. Its last heartbeat stays, because decisions about its
+ * sessions need it.
  */
 export async function removeHost(context: FleetContext, id: string): Promise<void> {
   const { redis, namespace } = context;

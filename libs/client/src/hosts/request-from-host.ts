@@ -30,7 +30,9 @@ interface RequestOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Asks a host about one of its sessions. Rejects with its error, or HOST_UNREACHABLE without a reply in time (5 s). */
+/**
+ * Asks a host about one of its sessions. Rejects with the host's error, or HOST_UNREACHABLE without a reply within 5 s.
+ */
 export async function requestFromHost<Q extends HostRequest>(
   context: RequestContext,
   host: string,

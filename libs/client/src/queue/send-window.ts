@@ -5,7 +5,10 @@ import { type EntryPayload, isShellfleetError, LIMITS, ShellfleetError } from '@
 // BUDGET-1. A view holds a bounded number and size of entries without a Result, whose payloads stay in memory in case
 //     Redis loses them. A submit beyond that is refused before anything is sent.
 
-/** Limits the calls to Redis that are in flight. Others wait unsent, in order, and their deadlines do not run. */
+/**
+ * Limits the calls to Redis that are in flight. Further calls wait unsent, in order, and their deadlines begin when
+ * they are sent.
+ */
 export class SendWindow {
   readonly #room: number;
   #waiting: { send(): void; refuse(error: unknown): void }[] = [];
@@ -62,12 +65,12 @@ function isWithoutAnswer(error: unknown): boolean {
   return cause instanceof Error && !isShellfleetError(cause) && cause.name !== 'ReplyError';
 }
 
-/** The entries of a view that have no Result yet, unsent ones included. */
+/** The entries of a view that have no Result yet, including entries that were not sent yet. */
 export class SubmitBudget {
   #entries = 0;
   #chars = 0;
 
-  /** Takes room for one entry. The returned function releases it, once. Throws QUOTA_EXCEEDED. */
+  /** Takes room for one entry. The returned function releases the room, once. Throws QUOTA_EXCEEDED. */
   take(payload: EntryPayload): () => void {
     const chars = sizeOf(payload);
     if (this.#entries >= LIMITS.producerPending || this.#chars + chars > LIMITS.producerPendingChars)

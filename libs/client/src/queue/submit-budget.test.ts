@@ -9,7 +9,7 @@ const command = (rest: Partial<CommandPayload> = {}): CommandPayload => ({
 
 describe('submit budget', () => {
   // BUDGET-1
-  test('refuses entries over its count until an earlier one is released', () => {
+  test('refuses entries over its greatest number until an earlier entry is released', () => {
     const budget = new SubmitBudget();
     const releases = Array.from({ length: LIMITS.producerPending }, () => budget.take(command()));
     expect(() => budget.take(command())).toThrow(expect.objectContaining({ code: 'QUOTA_EXCEEDED', retryable: true }));

@@ -39,7 +39,7 @@ export class ToolsQueue {
   async #add(name: string, job: ToolJob): Promise<void> {
     const options = { jobId: toolJobId(job.call), attempts: 1, removeOnComplete: true, removeOnFail: true };
     await (await this.#queue(name)).add('call', job, options);
-    // The wake-up must follow the job.
+    // The wake-up is sent after the job was added, so that a host that receives it finds the job.
     await this.#redis.publish(this.#fleet.toolsWakeUps, encodeWakeUp({ type: 'tool', name }));
   }
 
@@ -56,7 +56,7 @@ export class ToolsQueue {
       prefix: this.#fleet.tools,
       streams: { events: { maxLen: 0 } },
     });
-    // A failure rejects the call in which it occurred.
+    // Without this listener an error would end the process. The call in which the error occurred rejects.
     queue.on('error', () => {});
     return queue;
   }

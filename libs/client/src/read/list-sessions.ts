@@ -32,7 +32,7 @@ const filterSchema = z.strictObject({
 
 const PAGE = 200;
 
-/** Yields the sessions of this tenant in pages, so one that changes may show its old or its new state. */
+/** Yields the sessions of this tenant in pages. A session that changes meanwhile may show its old or its new state. */
 export async function* listSessions(context: InfoContext, given: SessionFilter): AsyncGenerator<SessionInfo> {
   const { state, labels, all } = parseOrThrow(filterSchema, given, 'COMMAND_INVALID', 'The filter');
   const kept = await readKept(context);
@@ -43,13 +43,13 @@ export async function* listSessions(context: InfoContext, given: SessionFilter):
   const seen = new Set<string>();
   for (const index of closed ? [context.fleet.index, context.fleet.closed] : [context.fleet.index]) {
     for await (const ids of readIds(context, index)) {
-      // A scan may show a member twice, and a closed session is in the first index for a while.
+      // A scan may return a member twice, and a closed session stays in the first index for a while.
       const fresh = ids.filter((id) => !seen.has(id));
       for (const id of fresh) seen.add(id);
       for (const info of await readSessionInfos(context, fresh.map(context.keysOf))) if (wanted(info)) yield info;
     }
   }
-  // Closed sessions of which a container is kept, and that no index above has shown.
+  // Closed sessions of which a host keeps a container, and that neither index has returned.
   const others = [...kept.keys()].filter((id) => !seen.has(id));
   for (const info of await readSessionInfos(context, others.map(context.keysOf))) if (wanted(info)) yield info;
 }

@@ -8,7 +8,10 @@ interface RefusalContext extends FleetContext {
   readonly sealer: Sealer;
 }
 
-/** Returns for each session id the parts of its spec that a host refuses, unless this process cannot open the spec. */
+/**
+ * Returns for each session id the parts of its spec that the host refuses. Leaves out sessions whose spec this process
+ * cannot open.
+ */
 export async function readRefusals(
   context: RefusalContext,
   sessions: readonly { keys: SessionKeys }[],

@@ -36,7 +36,7 @@ export async function readSessionInfo(context: InfoContext, keys: SessionKeys): 
   );
 }
 
-/** Adds background processes, which only the session's host knows. */
+/** Adds background processes, which only the session's host can list. */
 async function withBackground(context: InfoContext, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
   const { backgroundUnknown, ...known } = info;
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
@@ -45,7 +45,7 @@ async function withBackground(context: InfoContext, keys: SessionKeys, info: Ses
     const background = await requestFromHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
     return { ...known, background };
   } catch (error) {
-    // All other fields of the session are known without the host.
+    // Other errors are ignored, because all other fields are known without the host.
     if (isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE') throw error;
     return info;
   }
@@ -81,7 +81,7 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
       if (placementClass === undefined || !needsHost(state, alive)) return info;
       const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
       if (reason === undefined) return info;
-      // Most often the caller is connected to the wrong fleet.
+      // When no host is alive, the caller is most often connected to the wrong fleet.
       const where = beats.length === 0 ? ` It is looked for in ${context.place}` : '';
       return { ...info, noHostReason: `${reason}${where}` };
     });
@@ -105,7 +105,7 @@ const needsHost = (state: StoredSession, alive: ReadonlySet<string>) =>
 
 const isParticular = (placementClass: string | undefined) => parseClass(placementClass ?? '')?.particular === true;
 
-/** Returns the placement class. Undefined when the copy in clear is not valid. */
+/** Returns the placement class. Returns undefined when the stored value, which is not sealed, is not valid. */
 const classOf = ({ placementClass }: StoredSession) =>
   parseClass(placementClass) === undefined ? undefined : placementClass;
 

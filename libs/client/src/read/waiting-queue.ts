@@ -7,7 +7,7 @@ export interface QueueContext extends FleetContext {
 }
 
 export interface WaitingQueue {
-  /** Number of waiting sessions, as far as positions are reported. */
+  /** Number of waiting sessions, counted only as far as positions are reported. */
   readonly length: number;
   /** Position from 1; undefined for a session that does not wait. */
   positionOf(jobId: string): number | undefined;
@@ -41,7 +41,7 @@ export async function readWaitingQueues(
 
 type Slots = Pick<HostBeat, 'slots' | 'free' | 'draining'> & { heldMs?: number | undefined };
 
-/** Estimates the wait, if slots are freed as often as recently. */
+/** Estimates the wait, on the assumption that slots are freed as often as recently. */
 export function estimateWait(position: number, hosts: readonly Slots[]): number | undefined {
   const open = hosts.filter(({ draining }) => !draining);
   const free = open.reduce((sum, host) => sum + host.free, 0);

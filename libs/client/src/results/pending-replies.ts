@@ -1,11 +1,13 @@
 import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import type { ShellfleetError } from '@shellfleet/protocol';
 
-/** Requests of a view that hosts have not replied to. A reply after the end of its wait is dropped. */
+/** Requests of a view that have no reply yet. A reply is dropped if its request is no longer waited for. */
 export class PendingReplies {
   readonly #waiting = new Map<string, { reply: Resolvers<string>; ask: (() => void) | undefined }>();
 
-  /** Waits for the sealed reply to `id`. Rejects with the signal's reason. `ask` sends the request again. */
+  /**
+   * Waits for the sealed reply to the request `id`. Rejects with the signal's reason. `ask` sends the request again.
+   */
   async expect(id: string, signal: AbortSignal, ask?: () => void): Promise<string> {
     const reply = withResolvers<string>();
     this.#waiting.set(id, { reply, ask });
@@ -20,7 +22,10 @@ export class PendingReplies {
     this.#waiting.get(id)?.reply.resolve(sealed);
   }
 
-  /** Replies may have been dropped, so requests are sent again. A host repeats its reply to an answered request. */
+  /**
+   * Sends all requests again after replies may have been dropped. A host repeats its reply to a request that it has
+   * answered.
+   */
   requestAgain(): void {
     for (const { ask } of this.#waiting.values()) ask?.();
   }

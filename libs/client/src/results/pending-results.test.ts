@@ -41,7 +41,7 @@ function expectEntry(entryId: string, { accepted = true, own = true } = {}) {
 
 describe('pending results', () => {
   // RESULTS-3
-  test('submit an entry without a record again only if Redis had accepted it', async () => {
+  test('submit an entry again that has no record, but only if Redis had accepted it', async () => {
     const inWindow = expectEntry(ulid(Date.now()), { accepted: false });
     const lost = expectEntry(ulid(Date.now()));
     vi.mocked(readRecord).mockResolvedValue(undefined);
@@ -121,7 +121,7 @@ describe('pending results', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('settle nothing while Redis is down, and read again on the next look', async () => {
+  test('settle nothing while Redis is down, and read again after the next interval', async () => {
     const { entry } = expectEntry('a');
     vi.mocked(readRecord).mockRejectedValueOnce(new ShellfleetError('QUEUE_UNAVAILABLE', 'away'));
     await pending.look().catch(() => {});
@@ -134,7 +134,7 @@ describe('pending results', () => {
     await expect(entry.result()).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
   });
 
-  test('read the oldest entry of every session and 100 others per look', async () => {
+  test('read the oldest entry of every session and 100 other entries at each interval', async () => {
     vi.mocked(readRecord).mockResolvedValue(running);
     for (let index = 0; index < 251; index++) expectEntry(`e${index}`);
     const other = pending.expect(sessionKeys('ns', 'tenant', 'other'), 'x');
@@ -151,7 +151,7 @@ describe('pending results', () => {
   });
 
   // RESULTS-2
-  test('find every end after a gap in one look, with few other reads', async () => {
+  test('find all ended entries at once after notices were lost, with few other reads', async () => {
     const entries = Array.from({ length: 700 }, (_, index) => expectEntry(`e${index}`).entry);
     const quiet = pending.expect(sessionKeys('ns', 'tenant', 'quiet'), 'q0');
     quiet.accepted = true;
@@ -167,7 +167,7 @@ describe('pending results', () => {
   });
 
   // RESULTS-2
-  test('look again when notices are lost during a look', async () => {
+  test('read again when notices are lost during a reading', async () => {
     const { entry } = expectEntry('a');
     let answer: (record: typeof running) => void = () => {};
     vi.mocked(readRecord).mockReturnValueOnce(new Promise((resolve) => (answer = resolve)));

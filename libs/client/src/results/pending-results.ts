@@ -20,11 +20,12 @@ import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 
 const LOOK_AGAIN_MS = 3_000;
 /**
- * Entries of a session end in order, but for cancellations. So a look reads its oldest entry, and some of the others.
+ * Most entries that one look reads besides the oldest entry of each session. Entries of a session end in order, except
+ * after cancellations.
  */
 const OTHERS_PER_LOOK = 100;
 const MOST_AT_ONCE = 500;
-/** A record cannot have expired up to this share of the retention, however far the clocks differ. */
+/** Share of the retention up to which a record cannot have expired, however much the clocks differ. */
 const YOUNG_SHARE = 0.5;
 
 export type Settled = { type: 'result'; wire: WireResult } | { type: 'error'; error: ShellfleetError };
@@ -36,10 +37,13 @@ export class Pending {
   accepted = false;
   /** Submits the entry again. Undefined for an entry of another view or process. */
   resubmit?: () => Promise<void>;
-  /** Returns the room in the budget. */
+  /** Releases the entry's room in the SubmitBudget. */
   release?: () => void;
   settled?: Settled;
-  /** Number of changes of Redis (RedisHistory) when Redis last had the record, or before the entry was sent. */
+  /**
+   * Number of changes of Redis (RedisHistory) at the last reading that found the record, or else before the entry was
+   * sent.
+   */
   redisChanges: number;
   readonly #madeAt = performance.now();
   readonly #end = withResolvers<Settled>();
@@ -50,7 +54,10 @@ export class Pending {
     this.redisChanges = redisChanges;
   }
 
-  /** The age by both clocks. The wall clock may be set back, the other one stands still while the process sleeps. */
+  /**
+   * The greater age of two clocks. The wall clock may be set back, and the other clock stands still while the process
+   * sleeps.
+   */
   get ageMs(): number {
     return Math.max(Date.now() - decodeTime(this.entryId), performance.now() - this.#madeAt);
   }
@@ -74,7 +81,7 @@ export class Pending {
 
 export interface Sent {
   pending: Pending;
-  /** Whether the idempotency key found the earlier entry `pending`. */
+  /** Whether the submit's idempotency key found `pending`, an earlier entry. */
   deduplicated: boolean;
 }
 
@@ -93,7 +100,7 @@ export class PendingResults {
     this.#history = history;
   }
 
-  /** Returns the same object for all waits on one entry. */
+  /** Returns the Pending of an entry, which is the same object for all waits on it. */
   expect(keys: SessionKeys, entryId: string): Pending {
     const name = nameOf(keys.session, entryId);
     const known = this.#pending.get(name);
@@ -126,7 +133,7 @@ export class PendingResults {
     );
   }
 
-  /** Reads some records, and settles or resubmits their entries. Continues after entries without a notice. */
+  /** Reads some records, and settles or resubmits their entries. This finds ended entries whose notice was lost. */
   async look(): Promise<void> {
     if (this.#looking) return;
     this.#looking = true;
@@ -140,7 +147,10 @@ export class PendingResults {
     }
   }
 
-  /** Reads again. A reading under way may have begun before the notices were dropped, so another one follows it. */
+  /**
+   * Reads records after notices may have been dropped. A reading under way may have begun before the loss, so another
+   * one follows it.
+   */
   async lookAfterGap(): Promise<void> {
     this.#lookAgain = true;
     await this.look();
@@ -161,7 +171,7 @@ export class PendingResults {
     );
   }
 
-  /** Settles present and later entries with the error. */
+  /** Settles all present and later entries with the error. */
   close(error: ShellfleetError): void {
     this.#closed = error;
     clearInterval(this.#timer);
@@ -222,5 +232,5 @@ export class PendingResults {
   }
 }
 
-/** A session id has no newline. */
+/** Returns a key for the entry. A session id contains no newline, so the keys are unique. */
 const nameOf = (session: string, entryId: string) => `${session}\n${entryId}`;

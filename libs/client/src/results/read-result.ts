@@ -18,7 +18,7 @@ import type { Redis } from 'ioredis';
 /** Parses a Result from a host or a mailbox script. Throws INTERNAL when it is not valid. */
 export function parseWireResult(json: string, commandId: string): WireResult {
   const bytes = Buffer.byteLength(json);
-  // No host writes a larger one, and each waiting reader would parse it.
+  // No host writes a larger Result, and each reader that waits for it would have to parse it.
   if (bytes > LIMITS.resultBytes) throw notValid(commandId, `it has ${bytes} bytes, and ${LIMITS.resultBytes} at most`);
   const parsed = wireResultSchema.safeParse(tryJson(json));
   if (parsed.success) return parsed.data;
@@ -45,12 +45,18 @@ export function resultExpired(commandId: string): ShellfleetError {
   );
 }
 
-/** Opens sealed reasons: why an entry waits, was denied or found no shell may quote a script. */
+/**
+ * The part of a Sealer that opens sealed reasons. The reason why an entry waits, was denied or found no shell may quote
+ * a script.
+ */
 type Opener = Pick<Sealer, 'open'>;
 
 const UNKNOWN = 'the reason is sealed with a key that this process does not have';
 
-/** Opens a Result's reason of denial, its reason against a second attempt, or the message of its error. */
+/**
+ * Opens the sealed text of a Result: the reason of a denial, the reason against a second attempt, or the message of an
+ * error.
+ */
 export function openResult(sealer: Opener, keys: SessionKeys, entryId: string, wire: WireResult): WireResult {
   const { sealedReason, ...result } = wire;
   if (sealedReason === undefined) return wire;
@@ -68,7 +74,7 @@ export function openRequest(
   return { id, reason: open(sealer, keys, entryId, sealedReason) ?? UNKNOWN, expiresAt };
 }
 
-/** Opens the message of an error. Without the key, the stored message stays. */
+/** Opens the message of an error. Without the key, returns the error with the message that was stored unsealed. */
 function openError(
   sealer: Opener,
   keys: SessionKeys,

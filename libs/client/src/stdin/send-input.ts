@@ -6,7 +6,7 @@ import type { Feeds, Wake } from '../connection/feeds.ts';
 import { resultExpired } from '../results/read-result.ts';
 
 export interface InputContext {
-  /** Identifies the writer, whose call numbers rise. */
+  /** Id of the writer. Its calls have rising numbers. */
   readonly id: string;
   readonly redis: Redis;
   readonly sealer: Sealer;
@@ -22,14 +22,17 @@ export interface InputPlace {
   keys: SessionKeys;
   entryId: string;
   signal?: AbortSignal | undefined;
-  /** How long the call is retried while Redis is down. */
+  /** Time in ms for which the call is retried while Redis is down. */
   retryMs: number;
 }
 
-/** A call with at most LIMITS.inputWriteBytes. */
+/** One call, whose data is at most LIMITS.inputWriteBytes long. */
 export type InputCall = Omit<InputWrite, 'writer' | 'number' | 'chunks' | 'signed'> & { bytes?: Uint8Array };
 
-/** Makes one call on an open stdin, retried under its number until it is stored. Calls on one entry take turns. */
+/**
+ * Makes one call on an open stdin, and retries it under the same number until it is stored. Calls on one entry take
+ * turns.
+ */
 export async function sendInput(place: InputPlace, call: InputCall): Promise<Exclude<InputWritten, { type: 'full' }>> {
   const { context, keys, entryId, signal } = place;
   const { bytes = NOTHING, ...rest } = call;
@@ -53,14 +56,14 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
       signal?.throwIfAborted();
       const written = await writeInput(context.redis, keys, entryId, write).catch((error: unknown) => {
         if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
-        // A full Redis accepts no chunk, but an empty call renews the submitter's lease.
+        // A full Redis accepts no chunk. A call without chunks still renews the submitter's lease.
         const { writer, number, offset, leaseMs } = write;
         if (offset !== undefined && leaseMs !== undefined)
           void writeInput(context.redis, keys, entryId, { writer, number, offset, leaseMs }).catch(() => {});
         return { type: 'full' } as const;
       });
       if (written.type !== 'full') return written;
-      // After following, the call is repeated before the wait, since there may be room by then.
+      // The first time, the call is repeated right after the subscription, because room may have become free before it.
       if (wake === undefined) wake = await context.feeds.follow(keys.feed);
       else await wake.next(signal);
     }

@@ -9,7 +9,9 @@ import { type InputCall, type InputPlace, sendInput, toWrites } from './send-inp
 
 const RENEW_EVERY_MS = 1_000;
 
-/** Sends the source to the command. Resolves when that is done, or when the command reads no more. Never rejects. */
+/**
+ * Sends the source to the command. Resolves when everything is sent, or when the command reads no more. Never rejects.
+ */
 export async function streamStdin(
   context: InputContext,
   keys: SessionKeys,
@@ -39,7 +41,7 @@ export async function streamStdin(
   } catch {
     // The connection was closed: the lease lapses, and the host ends the command with STDIN_INCOMPLETE.
   } finally {
-    // Not awaited: a source that waits for its next piece may never return.
+    // The return is not awaited, because it may never settle if the source waits for its next piece.
     void Promise.resolve(iterator.return?.()).catch(() => {});
   }
 }
@@ -54,7 +56,7 @@ function isPiece(value: unknown): boolean {
 
 type Step = IteratorResult<Uint8Array | string>;
 
-/** Waits for a piece of the source, and renews the lease while it does. */
+/** Waits for a piece of the source, and renews the lease during the wait. */
 async function renewing(
   renew: () => Promise<boolean>,
   piece: Step | Promise<Step>,

@@ -48,7 +48,7 @@ export class StdinWriter {
     });
   }
 
-  /** Signs the end, which names its offset. Other writers may move the offset during the call. */
+  /** Closes the stdin with a signed end that contains the offset. Other writers may move the offset during the call. */
   async #end(place: InputPlace): Promise<Exclude<InputWritten, { type: 'full' }>> {
     if (!place.context.sealer.signs) return sendInput(place, { closes: 'end' });
     let offset = this.#offset;

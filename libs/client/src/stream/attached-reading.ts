@@ -13,16 +13,16 @@ import {
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 
 // Reads the output over the stream's budget from the host of a running command.
-// ATTACHED-1. Every request is a heartbeat, and names what the consumer has taken: the host throttles the command to
-//     it.
+// ATTACHED-1. Every request is a heartbeat, and has the offsets of everything that the consumer has taken: the host
+//     throttles the command to these offsets.
 // ATTACHED-2. While the consumer takes nothing, the heartbeats continue.
-// ATTACHED-3. At most one page waits here.
+// ATTACHED-3. At most one page is held here until the consumer takes it.
 
 const HEARTBEAT_MS = 2_000;
-/** Least interval of requests, since a host of an older version replies at once without new output. */
+/** Least time between two requests. A host of an older version replies at once even without new output. */
 const SHORTEST_ROUND_MS = 200;
 const RETRY_MS = 500;
-/** Longest silence of the host while the rest of the output is read. A worker restarts within seconds. */
+/** Longest time without a reply of the host while the rest of the output is read. A worker restarts within seconds. */
 const REST_WITHIN_MS = 20_000;
 
 export type ReadOffsets = Record<StreamName, number>;
@@ -34,7 +34,7 @@ export class AttachedReading implements Disposable {
   readonly #entryId: string;
   readonly #stop = new AbortController();
   readonly #taken = new Notifier();
-  /** Offsets of the consumer and of the reading, in redacted bytes of each stream. */
+  /** Offsets up to which the consumer has taken, and this object has read, in redacted bytes of each stream. */
   #consumed: Readonly<ReadOffsets> = { stdout: 0, stderr: 0 };
   #fetched: ReadOffsets = { stdout: 0, stderr: 0 };
   #page: LogPiece[] | undefined;
@@ -48,7 +48,7 @@ export class AttachedReading implements Disposable {
     this.#entryId = entryId;
   }
 
-  /** Begins to read. `onPage` is called when a page has come. Further calls change nothing. */
+  /** Begins to read. `onPage` is called when a page has arrived. Calls after the first one change nothing. */
   start(onPage: () => void): void {
     if (this.#started) return;
     this.#started = true;
@@ -60,7 +60,7 @@ export class AttachedReading implements Disposable {
     this.#consumed = { ...position };
   }
 
-  /** Begins again at 0, because the command runs again. */
+  /** Begins again at offset 0, because the command runs again. */
   restart(): void {
     this.#restarts += 1;
     this.#consumed = { stdout: 0, stderr: 0 };
@@ -72,7 +72,7 @@ export class AttachedReading implements Disposable {
     return this.#page;
   }
 
-  /** Returns the pieces that have come since the last call. */
+  /** Returns the pieces that have arrived since the last call. */
   take(): LogPiece[] {
     const page = this.#page ?? [];
     this.#page = undefined;
@@ -80,7 +80,7 @@ export class AttachedReading implements Disposable {
     return page;
   }
 
-  /** Yields the host's remaining pieces after the command's end. Waits for a host that is restarting. */
+  /** Yields the pieces that the host still has after the command's end. Waits for a host that is restarting. */
   async *rest(
     host: string,
     position: Readonly<ReadOffsets>,
@@ -121,7 +121,7 @@ export class AttachedReading implements Disposable {
         const position = latest(this.#fetched, this.#consumed);
         const restarts = this.#restarts;
         const { pieces } = await this.#request(await this.#findHost(), 'reads', position, signal);
-        // The command has ended, or runs again, so the reply is of no use.
+        // The command has ended or runs again, so the reply is outdated.
         if (signal.aborted || restarts !== this.#restarts) continue;
         if (pieces.length > 0) {
           this.#page = toPieces(pieces, this.#fetched);

@@ -42,7 +42,7 @@ describe('assembled text', () => {
     ]);
   });
 
-  test('continues within a character for a reader that resumes', () => {
+  test('is complete for a reader that resumes within a character', () => {
     const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
     assembler.resumeAfter(entry(0, encode('€').subarray(0, 2)));
     expect(assembler.push('2-0', entry(2, encode('€').subarray(2))).text).toBe('€');

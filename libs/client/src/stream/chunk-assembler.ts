@@ -39,7 +39,7 @@ export class ChunkAssembler {
     return this.#toChunk(id, stream, seq, data, omittedBytes, because);
   }
 
-  /** Returns a piece that the stream does not have, with the number of missing bytes before it. */
+  /** Returns the chunk of a piece that only the host has. `omittedBytes`: number of missing bytes before the piece. */
   pushFromHost(id: string, stream: StreamName, data: Uint8Array, omittedBytes: number): OutputChunk {
     return this.#toChunk(id, stream, this.#seq, data, omittedBytes, 'over-budget');
   }
@@ -50,7 +50,7 @@ export class ChunkAssembler {
     this.#decoders[entry.stream].decode(entry.data, { stream: true });
   }
 
-  /** Begins again at offset 0, since the command starts. */
+  /** Begins again at offset 0, because the command starts or starts again. */
   restart(): void {
     for (const stream of STREAM_NAMES) {
       this.#next[stream] = 0;
@@ -58,7 +58,10 @@ export class ChunkAssembler {
     }
   }
 
-  /** Returns the last chunks after the command's end: an incomplete character, and missing bytes at the end. */
+  /**
+   * Returns the last chunks, after the command's end: the rest of an incomplete character, and a count of missing
+   * bytes.
+   */
   end(id: string, stored: RawOffsets): OutputChunk[] {
     return STREAM_NAMES.flatMap((stream) => {
       const omittedBytes = Math.max(0, stored[stream] - (this.#next[stream] ?? stored[stream]));

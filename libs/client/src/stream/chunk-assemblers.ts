@@ -1,13 +1,16 @@
 import { ChunkAssembler } from './chunk-assembler.ts';
 
-/** Ended commands whose background processes may still write output. */
+/** Most ended commands whose assemblers are kept, because their background processes may still write output. */
 const MOST_ENDED = 64;
 
 /** The assemblers of a reader of all commands of a session: of the running command and of the last ended ones. */
 export class ChunkAssemblers {
   readonly #all = new Map<string, ChunkAssembler>();
   readonly #ended = new Set<string>();
-  /** Whether the reader may have output of an unknown command, whose missing bytes count from its next chunk on. */
+  /**
+   * True if the reader may already have output of a command that is unknown here. Then missing bytes of the command
+   * count from its next chunk on.
+   */
   #mayKnowMore: boolean;
 
   constructor(resumed: boolean) {
@@ -29,7 +32,7 @@ export class ChunkAssemblers {
     return assembler;
   }
 
-  /** Allows the command to be dropped, after those that ended before it. */
+  /** Marks the command as ended, so that it is dropped when enough later commands have ended. */
   end(entryId: string): void {
     this.#ended.add(entryId);
     if (this.#ended.size <= MOST_ENDED) return;

@@ -39,7 +39,7 @@ const rangeSchema = z.object({
 
 /**
  * Yields a command's redacted output: from its session's stream, then from the overflow log. Missing bytes are counted.
- * Throws HOST_UNREACHABLE when the host of the rest does not reply, and LOG_EXPIRED when nothing is left.
+ * Throws HOST_UNREACHABLE when the host of the overflow log does not reply, and LOG_EXPIRED when nothing is left.
  */
 export async function* readLog(
   context: LogContext,
@@ -51,19 +51,19 @@ export async function* readLog(
   const window = new LogWindow(range);
   const commandId = toCommandId(keys.session, entryId);
   const ask = { context, keys, entryId, window, signal };
-  /** Closing events of output streams that are not complete in the session's stream. */
+  /** Closing events of those output streams that the session's stream does not have completely. */
   let ends: StoredChunk[] = [];
   let hasEnded = false;
   let printedBytes = 0;
   let lastId: string | undefined;
 
   if (yield* readStream()) return;
-  // The command still runs, or only its record is left.
+  // The command still runs, or its events are gone and only its record is left.
   if (!hasEnded) yield* readFromHost(ask, undefined, readStream);
   if (!window.hasData && printedBytes + window.at.stdout + window.at.stderr > 0) throw logExpired(commandId);
   yield* window.end();
 
-  /** Yields the stream after the last event that was read. Returns true if the range is complete before its end. */
+  /** Yields the events after the last event that was read. Returns true if they complete the range. */
   async function* readStream(): AsyncGenerator<LogChunk, boolean> {
     for await (const step of followEntries(context, keys, entryId, { after: lastId, follow, ...only(signal) })) {
       if (window.isFull) return true;
@@ -84,7 +84,7 @@ export async function* readLog(
     }
     if (step.type !== 'output' || !window.streams.includes(step.entry.stream)) return;
     const { stream, offset, omittedBytes, data } = step.entry;
-    // Late output has no offset in the log. It follows the output from before the end.
+    // Late output has no offset in the log. It is placed after the output from before the command's end.
     const chunk = hasEnded
       ? window.push(stream, window.at[stream] + omittedBytes, data)
       : data.byteLength > 0
@@ -104,7 +104,9 @@ interface Ask {
   signal: AbortSignal | undefined;
 }
 
-/** Yields the overflow log. `readMore` first reads new output of the stream, which the host's pages may follow. */
+/**
+ * Yields the overflow log. `readMore` reads new output of the stream first, because the host's pages may continue it.
+ */
 async function* readFromHost(
   { context, keys, entryId, window, signal }: Ask,
   known: string | null | undefined,

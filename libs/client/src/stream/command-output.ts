@@ -35,13 +35,16 @@ export async function* followOutput(
 }
 
 export type EntryStep =
-  /** The reader resumes after the event `last`; undefined if it is gone, null if it is no output of the command. */
+  /**
+   * The reader resumes after the event `last`, which is undefined if it is gone, and null if it is no output of the
+   * command.
+   */
   | { type: 'resumed'; last: StoredChunk | null | undefined }
   | { type: 'restarted' }
   | { type: 'output'; id: string; entry: StoredChunk }
-  /** The command's terminal event, with the Result as JSON. Later output is late output. */
+  /** The command's terminal event was read, with the Result as JSON. Output after this step is late output. */
   | { type: 'completed'; result: string }
-  /** The command runs, and everything stored was read. `wake` makes another step of this type come. */
+  /** The command runs, and everything that is stored was read. A call of `wake` causes another step of this type. */
   | { type: 'idle'; wake(): void }
   | { type: 'ended'; id: string; stored: RawOffsets };
 
@@ -110,9 +113,10 @@ async function readStoredChunk(redis: Redis, keys: SessionKeys, entryId: string,
   return decodeStoredChunk(entry.data) ?? null;
 }
 
-/** Returns the assembler of a reader that has everything up to `last`. */
+/** Returns the assembler for a reader that has received everything up to `last`. */
 function toAssembler(last: StoredChunk | null | undefined): ChunkAssembler {
-  // The position of the reader is unknown. The gap counts from the beginning, so it is never too small.
+  // The position of the reader is unknown. The count of missing bytes starts at the beginning, so it is never too
+  // small.
   if (last === undefined) return new ChunkAssembler();
   const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
   if (last !== null) assembler.resumeAfter(last);

@@ -26,9 +26,9 @@ export interface LogRange {
  * LOGWINDOW-2. `text` of all chunks of a stream is the decoding of all its data, wherever they were cut.
  */
 export class LogWindow {
-  /** Redacted bytes of each stream that were pushed or are missing. */
+  /** Redacted bytes of each stream before the next piece, including missing bytes. */
   readonly at: Record<StreamName, number> = { stdout: 0, stderr: 0 };
-  /** True when any data was pushed, inside the range or not. */
+  /** True when any data was pushed, whether inside the range or outside of it. */
   hasData = false;
   readonly #range: { offset: number; length: number; stream: StreamName | undefined };
   #decoders: Partial<Record<StreamName, TextDecoder>> = {};
@@ -45,7 +45,7 @@ export class LogWindow {
     return this.#range.stream === undefined ? STREAM_NAMES : [this.#range.stream];
   }
 
-  /** Offsets to ask a host from. With a single stream, nothing before the range is needed. */
+  /** Offsets from which a host is asked for output. If one stream is read, nothing before the range is needed. */
   get wanted(): Record<StreamName, number> {
     const { stream, offset } = this.#range;
     if (stream === undefined) return { ...this.at };
@@ -74,7 +74,7 @@ export class LogWindow {
     });
   }
 
-  /** Begins again, because the command runs again. */
+  /** Begins again at offset 0, because the command runs again. */
   restart(): void {
     this.at.stdout = 0;
     this.at.stderr = 0;
@@ -86,7 +86,7 @@ export class LogWindow {
     return stream === undefined ? this.at.stdout + this.at.stderr : this.at[stream];
   }
 
-  /** Advances by so many bytes. Returns how many of them are before the range, and how many inside. */
+  /** Advances by `bytes`. Returns how many of them are before the range, and how many are inside the range. */
   #advance(stream: StreamName, bytes: number): { before: number; wanted: number } {
     if (bytes <= 0) return { before: 0, wanted: 0 };
     const { offset, length } = this.#range;

@@ -34,7 +34,7 @@ export async function* followEvents(
     const now = await read(() => readGeneration(context.redis, keys));
     return now?.generation !== generation || now.phase === 'closed';
   };
-  // A generation's number is the time of its beginning, so its events have no lower ids.
+  // The number of a generation is the time of its beginning, so none of its events has a lower id.
   const reader = new StreamReader(context.redis, keys, after === undefined ? generation : `(${after}`);
   const assemblers = new ChunkAssemblers(after !== undefined);
   let ended = false;
@@ -44,7 +44,8 @@ export async function* followEvents(
     for (const entry of page) {
       const event = toEvent(context, keys, assemblers, entry);
       if (event === undefined) continue;
-      // The previous generation may have ended in the millisecond in which this one began.
+      // The event may be that of the previous generation, if it ended in the millisecond in which this generation
+      // began.
       if (event.type === 'session.closed' && !(await hasEnded())) continue;
       yield event;
       if (event.type === 'session.closed') return;
@@ -72,7 +73,7 @@ function toEvent(
   const commandId = entryId === '' ? {} : { commandId: toCommandId(keys.session, entryId) };
   const data = toData(context, keys, assemblers, entry, type);
   if (data === undefined) return undefined;
-  // The data is of this type, and the scripts that add an event of a command give its id.
+  // The schema of this type has checked the data. The scripts that add an event of a command set its command id.
   return { id, at: new Date(Number(id.split('-')[0])).toISOString(), type, ...commandId, data } as SessionEvent;
 }
 

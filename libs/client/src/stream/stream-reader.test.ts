@@ -30,7 +30,7 @@ describe('stream reader', () => {
     expect(most).toBe(8);
   });
 
-  test('begins with a small page, and keeps later pages near one size in bytes', async () => {
+  test('reads a small page first, and later pages of about the same size in bytes', async () => {
     const counts: number[] = [];
     vi.mocked(readStream).mockImplementation(async (_redis, _keys, _from, count) => {
       counts.push(count);

@@ -20,7 +20,9 @@ const PAGE_BYTES = 2_097_152;
 const FEWEST_ENTRIES = 16;
 const MOST_ENTRIES = 1_000;
 
-/** Pages that are read at once. The last of a thousand replies would miss its deadline and break the connection. */
+/**
+ * Most pages that are read at once. The last of a thousand replies would miss its deadline and break the connection.
+ */
 const PAGES_AT_ONCE = 8;
 const limits = new WeakMap<Redis, LimitFunction>();
 
@@ -46,7 +48,7 @@ export class StreamReader {
   #from: string;
   #count = FEWEST_ENTRIES;
 
-  /** Begins at the id `from`, or after it if `(` precedes it. */
+  /** Creates a reader that begins at the id `from`, or after the id if `from` begins with `(`. */
   constructor(redis: Redis, keys: SessionKeys, from: string) {
     this.#redis = redis;
     this.#keys = keys;
@@ -55,7 +57,7 @@ export class StreamReader {
     limits.set(redis, this.#limit);
   }
 
-  /** Returns the next page, which is empty when there are no more events now. */
+  /** Returns the next page. The page is empty when there are no more events now. */
   async page(): Promise<StreamEntry[]> {
     const entries = await this.#limit(() => readStream(this.#redis, this.#keys, this.#from, this.#count));
     const last = entries.at(-1);

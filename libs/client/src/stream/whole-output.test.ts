@@ -94,7 +94,7 @@ describe('whole output', () => {
   });
 
   // WHOLE-3
-  test('counts bytes in their place when neither stream nor host has them', async () => {
+  test('counts missing bytes at their position when neither stream nor host has them', async () => {
     give([output('1-0', 0, 'abc'), closing('2-0', 3, 10), completed, ended(10)], 'fghi');
     expect(await read(Number.POSITIVE_INFINITY)).toEqual([
       'abc',

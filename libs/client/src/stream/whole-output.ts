@@ -6,15 +6,15 @@ import { ChunkAssembler } from './chunk-assembler.ts';
 import { followEntries } from './command-output.ts';
 import type { StreamContext } from './stream-reader.ts';
 
-// WHOLE-1. Every byte comes once, in the order of its stream: first those in the stream, then those on the host.
+// WHOLE-1. Every byte is yielded once, in the order of its stream: first bytes in the stream, then bytes on the host.
 // WHOLE-2. A command whose output is within a quarter of the budget costs no additional call.
-// WHOLE-3. Bytes that neither has are counted where they are missing.
+// WHOLE-3. Bytes that neither the stream nor the host has are counted where they are missing.
 
-/** A consumer that holds a chunk for so long is slow, so the host needs a heartbeat. */
+/** Time after which a consumer that still holds a chunk is slow, so that the host needs a heartbeat. */
 const SLOW_AFTER_MS = 1_500;
 
 export interface WholeOutputOptions {
-  /** Bytes after which this reader, to which the command is throttled, reports to the host. */
+  /** Bytes of output after which this reader, to which the command is throttled, begins to report to the host. */
   reportAfterBytes: number;
   signal?: AbortSignal | undefined;
 }
@@ -40,7 +40,7 @@ export async function* followWholeOutput(
     switch (step.type) {
       case 'idle':
         wake = step.wake;
-        // The page may be newer than the last reading of the stream, which then has more before it.
+        // The page may be newer than the last reading of the stream. Then the stream has more output before the page.
         if (reading.page !== undefined && reading.page !== leaps && !output.isContinuedBy(reading.page)) {
           leaps = reading.page;
           wake();
@@ -72,7 +72,7 @@ export async function* followWholeOutput(
   }
 }
 
-/** Reports to the host when the consumer holds a chunk for long. */
+/** Yields the chunks. Reports to the host when the consumer holds a chunk for long. */
 async function* whileSlow(chunks: Iterable<OutputChunk>, report: () => void): AsyncGenerator<OutputChunk> {
   for (const chunk of chunks) {
     const timer = setTimeout(report, SLOW_AFTER_MS).unref();
@@ -86,7 +86,7 @@ async function* whileSlow(chunks: Iterable<OutputChunk>, report: () => void): As
 
 /** Joins the events of the session's stream with the pieces of the overflow log. */
 class WholeOutput {
-  /** Redacted bytes of each stream that were given out, or are missing. */
+  /** Redacted bytes of each stream that were yielded, or are counted as missing. */
   readonly at: ReadOffsets = { stdout: 0, stderr: 0 };
   readonly #fromHost: ReadOffsets = { stdout: 0, stderr: 0 };
   #assembler = new ChunkAssembler();
@@ -117,7 +117,7 @@ class WholeOutput {
       this.#gaps.push({ id, entry });
       return;
     }
-    // The host does not have bytes counted before output of the stream: a full Redis took the count only.
+    // The host does not have these bytes: while Redis was full, only their count was stored.
     yield* this.addGaps();
     this.at[entry.stream] = Math.max(this.at[entry.stream], entry.offset + entry.data.byteLength);
     yield this.#assembler.push(id, entry);

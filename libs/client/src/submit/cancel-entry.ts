@@ -31,7 +31,7 @@ export async function cancelEntry(
     case 'ended': {
       const { event, inbox } = cancelled;
       const notice = { tenant: keys.tenant, session: keys.session, entryId, event, result: '' };
-      // The notice is a hint: the result is found without it.
+      // The notice is only a hint. Without it the submitter finds the Result by reading the record.
       await notify(context.redis, context.namespace, inbox, notice).catch(() => {});
       if (cancelled.needsJob) await ensureJob(context, keys).catch(() => {});
       return true;
@@ -56,7 +56,10 @@ export async function cancelEntry(
   }
 }
 
-/** Adds a job after a held entry was cancelled, because later entries can start. If this fails, upkeep does it. */
+/**
+ * Adds a job after a held entry was cancelled, because the entries behind it can start. If this fails, upkeep adds the
+ * job.
+ */
 async function ensureJob(context: CancelContext, keys: SessionKeys): Promise<void> {
   const session = await attachSession(context, keys.session);
   if (session === undefined) return;

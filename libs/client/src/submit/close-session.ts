@@ -20,7 +20,7 @@ export async function closeSession(
   if (closed.type === 'closing') await untilClosed(context, keys, closed);
 }
 
-/** Begins to close a session. When it resolves, the host closes the session even if this process ends. */
+/** Begins to close a session. After it has resolved, the host closes the session even if this process ends. */
 export async function beginClose(
   context: CloseContext,
   keys: SessionKeys,

@@ -103,7 +103,7 @@ describe('interceptors', () => {
     expect(sent).toEqual([]);
   });
 
-  test('report an accepted entry when an interceptor throws after sending', async () => {
+  test('report in the error that the entry was accepted when an interceptor throws after sending', async () => {
     const { sent, send } = recorder();
     const late: SubmitInterceptor = async (input, next) => {
       await next(input);
@@ -139,7 +139,7 @@ describe('interceptors', () => {
     expect(sent).toEqual([]);
   });
 
-  test('send the entry once, and fail, when next is called twice', async () => {
+  test('send the entry once, and reject, when an interceptor calls next twice', async () => {
     const { sent, send } = recorder();
     const twice: SubmitInterceptor = async (input, next) => {
       await next(input);

@@ -60,13 +60,13 @@ interface Sendable {
   deduplicated: boolean;
 }
 
-/** Sends in the step of the call. Settles when Redis has replied. */
+/** Sends an entry before it returns. The promise settles when Redis has replied. */
 type Send<Sent extends Sendable> = (payload: EntryPayload) => Promise<Sent>;
 
 /** Runs the interceptors of a view around its submits. */
 export class Interceptors {
   readonly #interceptors: readonly SubmitInterceptor[];
-  /** Settles when every submit of a session so far was sent or refused. */
+  /** Per session, a promise that settles when every submit so far was sent or refused. */
   readonly #sent = new Map<string, Promise<unknown>>();
 
   constructor(interceptors: readonly SubmitInterceptor[]) {
@@ -100,7 +100,7 @@ export class Interceptors {
   }
 }
 
-/** One submit on its way through the interceptors. */
+/** Sends the entry of one submit at most once, whatever the interceptors do. */
 class SendOnce<Sent extends Sendable> {
   readonly #input: SubmitInput;
   readonly #send: Send<Sent>;

@@ -7,12 +7,15 @@ export interface LeaveContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'ensureJob' | 'leave'>;
 }
 
-/** Takes a closed session out of the queue, so that it no longer counts. This may fail: a host then drops the job. */
+/**
+ * Removes a closed session from the queue, so that the queue no longer counts it. If this fails, a host drops the job
+ * later.
+ */
 export async function leaveQueue(context: LeaveContext, keys: SessionKeys): Promise<void> {
   const before = await readStoredSession(context.redis, keys);
   if (before?.phase !== 'closed' || before.placementClass === '') return;
   await context.sessions.leave(before.placementClass, keys);
-  // The id may be open again, and its first submit may have found the job that is gone now.
+  // The id may be open again, and the first submit of the new session may have found the job that was removed here.
   const now = await readStoredSession(context.redis, keys);
   const placement = parsePlacement(now?.placement ?? '');
   if (now?.phase !== 'open' || now.host !== '' || !now.hasWork || placement === undefined) return;

@@ -34,7 +34,7 @@ function setUp(changedAt?: number, wasRestoring = false) {
   return { lost, state, calls };
 }
 
-/** Returns the time after which a promise resolves. */
+/** Returns the time in ms until a promise resolves. */
 async function msUntil(promise: Promise<void>): Promise<number> {
   const from = performance.now();
   let at: number | undefined;
@@ -98,7 +98,7 @@ describe('entry whose generation Redis lost', () => {
     expect(calls[0]).toBe('set');
   });
 
-  test('is submitted in the order in which the waits of its generation began', async () => {
+  test('is submitted in the order in which the entries of the generation began to wait', async () => {
     const { lost } = setUp(1_000_000);
     const order: number[] = [];
     const first = lost.noticed(keys, '7').then(() => order.push(1));

@@ -3,8 +3,9 @@ import type { SessionKeys } from '@shellfleet/protocol';
 import { isRestoring, noteLoss, RESTORING_MS, type RedisHistory } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
-// LOST-SESSIONS-1. Redis may come back without a session whose shell is alive. A producer's new generation would end
-// that shell. So for 5 s nobody begins one, while hosts declare theirs.
+// LOST-SESSIONS-1. Redis may come back without a session whose shell is alive. If a producer then began a new
+// generation, it would end that shell. So for 5 s no producer begins one, while hosts declare the sessions that they
+// serve.
 
 const POLL_MS = 100;
 
@@ -28,10 +29,13 @@ export class LostSessions {
     this.#deps = deps;
   }
 
-  /** Notes that Redis has lost this generation. Resolves when it or a later one is recorded, or after a while. */
+  /**
+   * Notes that Redis has lost this generation. Resolves when this or a later generation is recorded, or after 5 s at
+   * most.
+   */
   async noticed(keys: SessionKeys, generation: string): Promise<void> {
     if (this.#leftMs() <= 0) return;
-    // For other producers, which may begin a generation of a lost session too.
+    // Tells other producers of the loss, because they too may begin a generation of a lost session.
     void noteLoss(this.#deps.redis(), this.#deps.namespace);
     await this.#untilDeclared(keys, generation);
   }
@@ -60,7 +64,10 @@ export class LostSessions {
     }
   }
 
-  /** Returns the time that hosts still have to declare their sessions. A wall clock set back does not lengthen it. */
+  /**
+   * Returns the time in ms that hosts still have to declare their sessions. A wall clock that is set back does not
+   * lengthen it.
+   */
   #leftMs(): number {
     const { history, wasRestoring } = this.#deps;
     const sinceChange = Date.now() - (history.changedAt ?? 0);

@@ -15,7 +15,10 @@ export interface NotedSession {
 /** Interval of notes about a used session. After each note, upkeep watches the session for longer (QUIET_MS). */
 const INDEX_EVERY_MS = 20_000;
 
-/** Puts the session into the index, where lists find it, and upkeep at once: the score is negative. */
+/**
+ * Puts the session into the index, where lists find it. The score is negative, so that upkeep looks at the session at
+ * once.
+ */
 export function noteInIndex({ redis, fleet }: IndexContext, session: NotedSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;

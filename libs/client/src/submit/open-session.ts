@@ -27,7 +27,7 @@ export interface OpenSession extends NotedSession {
   spec: ResolvedSessionSpec;
   /** The part of the spec that every submit needs. */
   bounds: CommandBounds;
-  /** Schema version and key that opened the spec (sealMarkOf). */
+  /** Schema version and seal key of the stored spec (sealMarkOf). */
   sealedWith: string;
   driven: boolean;
   /** Whether this call recorded the session. */
@@ -46,7 +46,7 @@ export interface OpenContext extends IndexContext {
   keysOf(sessionId: string): SessionKeys;
 }
 
-/** How long the previous session of the id may take to close: shutdown commands, and freeing its sandbox. */
+/** Longest wait for the close of the previous session of the id, which runs shutdown commands and frees its sandbox. */
 const ENDING_MS = 60_000;
 
 const idSchema = z.object({ id: sessionIdSchema });
@@ -55,8 +55,9 @@ const requestSchema = z.object({ id: sessionIdSchema, spec: sessionSpecSchema })
 /** How a session is opened. */
 export interface SessionOptions {
   /**
-   * Whether the session depends on this process. When no process that opened it with `driven: true` is alive, the
-   * session finishes its accepted commands and is closed, within 10 s. No effect if it is open without `driven`.
+   * Whether the session depends on this process. When no process that opened it with `driven: true` is alive any more,
+   * the session is closed within 10 s, or later when it has finished its accepted commands. No effect if it is already
+   * open without `driven`.
    * @default false
    */
   driven?: boolean | undefined;
@@ -83,13 +84,13 @@ export async function openSession(
   return (await tryOpen()) ?? afterPreviousGeneration(context, keys, tryOpen);
 }
 
-/** Parses a request. The schema of a spec is large, and most calls have none. */
+/** Parses a request. The large schema of specs is used only if there is a spec, because most calls have none. */
 function parseRequest(id: string, spec: SessionSpec | undefined): { id: SessionId; spec?: ResolvedSessionSpec } {
   if (spec === undefined) return parseOrThrow(idSchema, { id }, 'SESSION_SPEC_INVALID', 'The session');
   return parseOrThrow(requestSchema, { id, spec }, 'SESSION_SPEC_INVALID', 'The session');
 }
 
-/** Checks rules and secrets, if there are any: the package that compiles them is large to load. */
+/** Checks rules and secrets. Without any, the package that compiles them is not loaded, because it is large. */
 async function checkSecrets(spec: ResolvedSessionSpec): Promise<void> {
   if (spec.redaction.length === 0 && Object.keys(spec.secrets).length === 0) return;
   const { unmaskedSecrets, validateRedaction } = await import('@shellfleet/policy');
@@ -103,7 +104,7 @@ export function attachSession(context: OpenContext, id: string): Promise<OpenSes
   return findGeneration(context, context.keysOf(request.id), ['open', 'closing', 'closed'], 'no-spec');
 }
 
-/** Records a lost session again, with the same spec, under a new generation. */
+/** Records a session again that Redis has lost, with the same spec, under a new generation. */
 export async function reopenAfterLoss(context: OpenContext, session: OpenSession): Promise<void> {
   const opened = await record(context, session.keys, session.spec, true, session.driven);
   if (opened !== undefined) Object.assign(session, { generation: opened.generation, sealedWith: opened.sealedWith });
@@ -146,7 +147,7 @@ async function record(
       return undefined;
     case 'conflict': {
       const found = await findGeneration(context, keys, ['open']);
-      // The session was closed in between.
+      // The session was closed after the conflict was found.
       if (found === undefined) return record(context, keys, spec, specMatters, driven);
       const fields = specDifference(spec, found.spec);
       // Equal specs with different digests were sealed with different keys.
@@ -160,7 +161,7 @@ async function record(
   }
 }
 
-/** Returns the newest generation, if it is in one of these states. */
+/** Returns the newest generation if its phase is one of `states`. */
 async function findGeneration(
   context: OpenContext,
   keys: SessionKeys,
@@ -175,7 +176,7 @@ async function findGeneration(
   const sealedWith = sealMarkOf(found.spec);
   const { generation } = found;
   const known = { id: keys.session, keys, generation, sealedWith, driven: false, created: false, indexedAt: 0 };
-  // Without the key a session can be read and closed. Uses of its spec throw.
+  // A process without the key can still read and close a session, but its uses of the spec throw.
   if (needs === 'spec') read();
   return {
     ...known,

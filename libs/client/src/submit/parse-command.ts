@@ -16,7 +16,10 @@ import { z } from 'zod';
 
 /** How one command is run. Durations are in milliseconds, sizes in bytes. */
 export interface RunOptions extends RunOptionsInput {
-  /** Receives the output chunk by chunk as it is stored, before the Result resolves. Its error rejects the Result. */
+  /**
+   * Receives the output chunk by chunk as it is stored, before the Result resolves. An error that it throws rejects the
+   * Result.
+   */
   onOutput?: ((chunk: OutputChunk) => void) | undefined;
   /** Ends the caller's wait with the reason of the signal. The command continues; `command.cancel` ends it. */
   signal?: AbortSignal | undefined;
@@ -65,7 +68,10 @@ export function parseCommand(
   };
 }
 
-/** Returns the options that are data. The schema refuses a value that is no object. */
+/**
+ * Returns the options without callbacks and signal. A value that is no object is returned unchanged, because the schema
+ * refuses it.
+ */
 function withoutCallbacks(given: RunOptions): unknown {
   if (typeof given !== 'object' || Array.isArray(given)) return given ?? {};
   const { onOutput: _onOutput, signal: _signal, ...rest } = given ?? {};
@@ -84,7 +90,9 @@ function toExecution(options: ParsedRunOptions, defaultTimeoutMs: number) {
   };
 }
 
-/** Returns the stdin's form. A streamed one is hashed for a comparison by an idempotency key. */
+/**
+ * Returns the fields of the stdin in the payload. A streamed stdin is hashed if an idempotency key compares payloads.
+ */
 function toInput({ stdin, idempotencyKey }: ParsedRunOptions) {
   if (stdin === undefined) return {};
   if (isOpenStdin(stdin)) return { input: 'open' as const };

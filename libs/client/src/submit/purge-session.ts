@@ -8,7 +8,9 @@ import type { CloseContext } from './close-session.ts';
 const POLL_MS = 50;
 const WITHIN_MS = 10_000;
 
-/** Has hosts remove a session's kept containers, and returns their number. Rejects with HOST_UNREACHABLE after 10 s. */
+/**
+ * Makes hosts remove a session's kept containers, and returns their number. Rejects with HOST_UNREACHABLE after 10 s.
+ */
 export async function purgeSession(context: CloseContext & { tenant: string }, keys: SessionKeys): Promise<number> {
   const readOwn = async () => (await readKept(context)).get(keys.session) ?? [];
   const before = await readOwn();

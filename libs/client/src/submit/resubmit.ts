@@ -10,7 +10,8 @@ export interface ResubmitContext extends IndexContext, OpenContext {
 }
 
 /**
- * Submits a lost entry again, under its id, which a host that began it refuses. `seal` seals it for the new generation.
+ * Submits a lost entry again under the same id. A host that has already begun the entry refuses it. `seal` seals the
+ * entry for the new generation.
  */
 export async function resubmit(
   context: ResubmitContext,
@@ -23,7 +24,7 @@ export async function resubmit(
   noteInIndex(context, session);
   let submitted = await submit(context.redis, session.keys, seal());
   if (submitted.type === 'unknown-session' || submitted.type === 'closed') {
-    // If the shell lives, its host declares this generation.
+    // If the shell is alive, its host declares this generation within seconds.
     await context.lost.noticed(session.keys, session.generation);
     submitted = await submit(context.redis, session.keys, seal());
   }
@@ -44,7 +45,10 @@ export async function resubmit(
   context.pending.forget(pending);
 }
 
-/** Gives the lost entry the Result of the entry with the same payload that took its idempotency key since the loss. */
+/**
+ * Settles the lost entry with the Result of another entry: the one with the same payload that was accepted under its
+ * idempotency key after the loss.
+ */
 function followInstead(context: ResubmitContext, session: OpenSession, pending: Pending, entryId: string): void {
   const other = context.pending.expect(session.keys, entryId);
   other.accepted = true;

@@ -76,7 +76,7 @@ const submittedIds = () => vi.mocked(submit).mock.calls.map(([, , { entryId }]) 
 
 describe('sendEntry', () => {
   // SUBMIT-1
-  test('submits in the step of its call when there are no interceptors', () => {
+  test('submits before the call returns when there are no interceptors', () => {
     vi.mocked(submit).mockResolvedValue(accepted);
     const context = contextWith();
     void sendEntry(context, session, payload);
@@ -102,7 +102,7 @@ describe('sendEntry', () => {
   });
 
   // BUDGET-1
-  test('refuses a submit beyond the budget, to which ended and refused entries return room', async () => {
+  test('refuses a submit beyond the budget, and frees the room of ended and refused entries', async () => {
     const context = contextWith();
     for (let index = 1; index < LIMITS.producerPending; index++) context.budget.take(payload);
     vi.mocked(submit)

@@ -22,8 +22,8 @@ import { type ResubmitContext, resubmit } from './resubmit.ts';
 
 // SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors
 //     everything up to the sending happens in the step of the call; with them, an entry waits for earlier calls.
-// SUBMIT-2. The session enters the index, then its entry the mailbox, and then its job is added: upkeep finds what a
-//     producer that dies in between has left.
+// SUBMIT-2. The session enters the index, then its entry the mailbox, and then its job is added: upkeep finds the
+//     entry of a producer that dies in between.
 
 export interface SubmitContext extends ResubmitContext {
   readonly namespace: string;
@@ -71,7 +71,7 @@ export async function sendEntry(
   });
   return sent.then(
     (done) => {
-      // The room stays taken until the Result has come, unless the command is deduplicated.
+      // The entry keeps its room until the Result has arrived, unless the command is deduplicated.
       if (done.deduplicated || done.pending.settled !== undefined) release();
       else done.pending.release = release;
       return done;
@@ -117,13 +117,14 @@ async function sendNow(
 ): Promise<Sent> {
   const { keys } = session;
   const pending = context.pending.expect(keys, entryId);
-  // Entries that were submitted before the inbox is open are looked up then.
+  // If an entry is submitted before the inbox is open, its record is read when the inbox opens.
   void context.openInbox();
   let onDisk: Promise<void> | undefined;
   const { readAt } = context.durability;
   const sending = context.window.enter(() => {
     noteInIndex(context, session);
-    // Sealing takes longest, so an entry is sealed only when it has room. A burst then delays its first entries less.
+    // Sealing takes the most time, so an entry is sealed only when the window has room. Then a burst delays its first
+    // entries less.
     const seal = () => toSubmission(context, session, entryId, payload, options);
     pending.resubmit = () => resubmit(context, session, pending, seal);
     const submitted = submit(context.redis, keys, seal());
@@ -162,7 +163,7 @@ function toSubmission(
     generation,
     kind: payload.type,
     payload: sealer.seal(JSON.stringify(payload), place),
-    // Only an idempotency key compares payloads.
+    // Payloads are compared only under an idempotency key.
     payloadHash: idempotencyKey === undefined ? '' : digestPayload(sealer, payload),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),
     inbox: inboxId,
@@ -172,7 +173,7 @@ function toSubmission(
   };
 }
 
-/** Returns the digest that compares payloads under one idempotency key. An attached reader makes no difference. */
+/** Returns the digest by which payloads under one idempotency key are compared. It does not include `reader`. */
 export function digestPayload(sealer: Sealer, payload: EntryPayload): string {
   return sealer.digest(toCanonicalJson({ ...payload, reader: undefined }));
 }

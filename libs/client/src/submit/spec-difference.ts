@@ -1,6 +1,6 @@
 import { type ResolvedSessionSpec, toCanonicalJson } from '@shellfleet/protocol';
 
-/** Returns names of the fields in which two specs differ, without values, which may be private. */
+/** Returns the names of the fields in which two specs differ, without their values, which may be private. */
 export function specDifference(a: ResolvedSessionSpec, b: ResolvedSessionSpec): string[] {
   return differing('', a, b).sort();
 }

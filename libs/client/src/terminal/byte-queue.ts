@@ -1,6 +1,6 @@
 import { Notifier } from '@shellfleet/concurrency';
 
-/** hasRoom() waits while the queue has more bytes than this. */
+/** Bytes in the queue above which hasRoom() waits. */
 const MOST_BYTES = 262_144;
 
 export class ByteQueue implements AsyncIterable<Uint8Array> {
@@ -17,13 +17,13 @@ export class ByteQueue implements AsyncIterable<Uint8Array> {
     this.#changed.notify();
   }
 
-  /** Ends the queue. Its bytes can still be read. */
+  /** Ends the queue. The bytes in it can still be read. */
   end(): void {
     this.#ended = true;
     this.#changed.notify();
   }
 
-  /** Drops all later bytes, since nothing is read any more. */
+  /** Drops all bytes that are added later, because nothing reads them any more. */
   discard(): void {
     this.#discards = true;
     this.#changed.notify();

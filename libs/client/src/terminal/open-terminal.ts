@@ -101,7 +101,10 @@ function sign({ sealer }: TerminalContext, keys: SessionKeys, terminal: string, 
   return sealer.seal(JSON.stringify(start), sealPlace('terminal-input', keys, { terminal, number: 0 }));
 }
 
-/** Turns an error into another try, if the host has just released the session. */
+/**
+ * Returns the reply `no-shell` for an error after which another attempt can succeed, because the host has just released
+ * the session.
+ */
 function toNoShell(error: unknown): { state: 'no-shell' } {
   if (isShellfleetError(error) && error.code === 'LEASE_LOST') return { state: 'no-shell' };
   throw error;

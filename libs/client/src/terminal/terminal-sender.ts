@@ -22,7 +22,7 @@ export interface TerminalSenderDeps {
   sealer: Sealer;
   session: OpenSession;
   terminal: string;
-  /** Number of the last output message that was read. */
+  /** Returns the number of the last output message that was read. */
   read(): number;
   onReply(reply: TerminalInputReply): void;
   onFailed(error: unknown): void;
@@ -140,7 +140,10 @@ export class TerminalSender {
     }
   }
 
-  /** Returns while Redis is down, so that the call is retried, for as long as a terminal lives without a call. */
+  /**
+   * Returns while Redis is down, so that the call is retried. Throws other errors, and when Redis is down for longer
+   * than a terminal lives without a call.
+   */
   #throwUnlessDown(error: unknown): undefined {
     const away = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
     if (!away || Date.now() - this.#answeredAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);

@@ -38,7 +38,7 @@ export interface TerminalEnd {
 }
 
 const MESSAGES_PER_READ = 32;
-/** After so many read messages, the mailbox is told, and makes room for more. */
+/** Number of read messages after which the mailbox is told, so that it makes room for more. */
 const REPORT_AFTER = TERMINAL_MESSAGES / 4;
 const CLOSED_WITHIN_MS = 5_000;
 
@@ -110,7 +110,7 @@ export class Terminal implements AsyncDisposable {
   async close(): Promise<void> {
     if (this.#over.signal.aborted) return;
     this.#sender.close();
-    // The reader may have stopped reading.
+    // The reader may have stopped reading, so the remaining output is discarded.
     this.#queue.discard();
     await abortable(this.ended, AbortSignal.timeout(CLOSED_WITHIN_MS)).catch(() => {});
     this.#finish();
@@ -162,7 +162,7 @@ export class Terminal implements AsyncDisposable {
 
   async #renew(): Promise<void> {
     this.#sender.send();
-    // The host may be gone for good, which no message would report.
+    // If the host is gone for good, no message reports it.
     const alive = this.#host !== '' && (await isHostAlive(this.#context, this.#host).catch(() => true));
     if (alive) this.#hostSeenAt = Date.now();
     else if (Date.now() - this.#hostSeenAt > TERMINAL_TTL_MS) {
@@ -181,7 +181,7 @@ export class Terminal implements AsyncDisposable {
     }
   }
 
-  /** Waits for the end that the host may still report, before it fails. */
+  /** Waits for an end that the host may still report. Fails with the error if none is reported. */
   async #failUnlessEnded(error: unknown): Promise<void> {
     await abortable(this.ended, AbortSignal.timeout(1_000)).catch(() => this.#fail(error));
   }

@@ -34,7 +34,7 @@ export interface ToolCallOptions {
    */
   startDeadlineMs?: number | undefined;
   /**
-   * Caller's name of the call, such as a model's id. The result and the events of the call have it.
+   * Name that the caller gives to the call, such as a model's id. The result and the events of the call have it.
    * @default an id that is made for the call
    * @limit 256 characters
    */
@@ -110,7 +110,7 @@ export async function callTool(
   }
 }
 
-/** Tells whether a host offers the tool, or did within the last day. */
+/** Tells whether a host offers the tool, or has offered it within the last day. */
 async function isKnown(context: ToolCallContext, name: string): Promise<boolean> {
   if (!toolNameSchema.safeParse(name).success) return false;
   try {
@@ -163,7 +163,7 @@ async function redisTimeMs({ redis }: ToolCallContext): Promise<number> {
   }
 }
 
-/** Prevents the call from starting, or has its host end it. */
+/** Prevents the call from starting, or makes its host end it. */
 async function cancel(context: ToolCallContext, call: ToolCallRef): Promise<void> {
   const { redis, fleet } = context;
   if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {

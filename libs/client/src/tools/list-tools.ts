@@ -16,7 +16,10 @@ export interface ToolFilter {
 
 const filterSchema = z.strictObject({ query: z.string('must be a string').optional() });
 
-/** Returns the tools of live hosts, by name. If definitions differ, the first host's is returned. */
+/**
+ * Returns the tools of live hosts, by name. If hosts define a tool differently, the definition of the first host is
+ * returned.
+ */
 export async function listTools(context: FleetContext, filter: ToolFilter = {}): Promise<ToolInfo[]> {
   const { query = '' } = parseOrThrow(filterSchema, filter, 'COMMAND_INVALID', 'The filter');
   const tools = new Map<string, { offer: ToolOffer; text: string; hosts: string[]; differing: string[] }>();
@@ -39,7 +42,7 @@ export async function listTools(context: FleetContext, filter: ToolFilter = {}):
 
 const contains = (text: string, query: string) => text.toLowerCase().includes(query.toLowerCase());
 
-/** Reads offers by host id. A draining host withdraws its offers before its last call has ended. */
+/** Reads the offers of each host. A draining host withdraws its offers before its last call has ended. */
 async function readOffers({ redis, fleet, namespace }: FleetContext): Promise<{ host: string; offers: ToolOffer[] }[]> {
   try {
     const hosts = (await redis.zrange(fleet.hosts, '0', '-1')).sort();

@@ -24,7 +24,7 @@ import { sealPlace } from '@shellfleet/sealing';
 import type { ToolCallContext } from './tool-context.ts';
 import { type ToolWait, whyItWaits } from './why-it-waits.ts';
 
-// TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is looked for every 3 s.
+// TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is read every 3 s.
 // TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs
 //     again. Two readings in a row must agree, each with a reply of Redis.
 
@@ -37,7 +37,7 @@ interface Waiting {
   /** The sealed result, or empty when it has to be read. Rejects when the connection is closed. */
   hint: Promise<string>;
   nextHint(): Promise<string>;
-  /** Adds the call again, which a host has taken from its queue to ask a person. */
+  /** Adds the job of the call again, after a host has removed it from the queue to ask a person. */
   addAgain(): Promise<unknown>;
   onApproval: (() => void) | undefined;
   onWaiting: ((wait: ToolWait) => void) | undefined;
@@ -74,7 +74,7 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
     if (state?.type === 'asks' && !asks) waiting.onApproval?.();
     if (state !== undefined) asks = state.type === 'asks';
     if (state?.type === 'decided') await waiting.addAgain();
-    // While Redis gives no reply, the last one counts.
+    // While Redis does not reply, the state of the last reply counts.
     if (state !== undefined) mayWait = state.type === 'waiting';
     if (onWaiting !== undefined && mayWait) await whyItWaits(context, call.name).then(onWaiting, () => {});
     const mayStart = state?.type === 'waiting' || state?.type === 'asks';
@@ -106,7 +106,7 @@ export function toolFailure(
   return { callId, hostId, ok: false, error: { code, message } };
 }
 
-/** Returns the content of the hint, or undefined when no hint comes in time. */
+/** Returns the content of the hint, or undefined when no hint arrives within `ms`. */
 async function within(hint: Promise<string>, ms: number, signal: AbortSignal | undefined): Promise<string | undefined> {
   const over = new AbortController();
   const pause = delay(ms, undefined, { signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal });
@@ -121,7 +121,8 @@ async function within(hint: Promise<string>, ms: number, signal: AbortSignal | u
 }
 
 async function look(context: ToolCallContext, call: ToolCallRef): Promise<State> {
-  // The job is read first: it is removed after the call has begun, so if both are missing Redis has lost the call.
+  // The job is read before the state of the call. It is removed only after the call has begun, so if both are missing,
+  // Redis has lost the call.
   const waits = await context.tools.has(call.name, call.id);
   const { sealed, begun } = await readToolCall(context.redis, context.fleet, call.id);
   if (sealed !== null) return { type: 'ended', sealed };
@@ -158,7 +159,9 @@ async function withdraw(context: ToolCallContext, call: ToolCallRef): Promise<bo
   }
 }
 
-/** Stores the result `lost`. Returns false when there is another result, or Redis did not store this one. */
+/**
+ * Stores the result `lost`. Returns false when the call already has another result, or Redis did not store this one.
+ */
 async function endLost(
   context: ToolCallContext,
   call: ToolCallRef,
@@ -174,7 +177,7 @@ async function endLost(
 }
 
 function open(context: ToolCallContext, call: ToolCallRef, sealed: string): ToolResult {
-  // No other process reads it.
+  // The result is removed because no other process reads it.
   void context.redis.unlink(toolResultKey(context.fleet, call.id)).catch(() => {});
   try {
     const wire = wireToolResultSchema.parse(

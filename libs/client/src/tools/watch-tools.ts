@@ -31,7 +31,7 @@ export async function* watchTools(
     const { events, next } = await read(() => readEvents(context, key, last));
     yield* events;
     last = next;
-    // A full page may be followed by more.
+    // After a full page there may be more events, which are read without a wait.
     if (events.length < PAGE) await wake.next(signal);
   }
 }

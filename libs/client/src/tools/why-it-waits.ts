@@ -6,7 +6,10 @@ import type { ToolCallContext } from './tool-context.ts';
 
 /** Why a tool call has not started yet. */
 export interface ToolWait {
-  /** `no-host` can take it, all that offer it are `busy`, or `redis` does not reply. */
+  /**
+   * Kind of the reason. `no-host`: no live host can take the call. `busy`: all hosts that offer the tool are busy.
+   * `redis`: Redis does not reply.
+   */
   because: 'no-host' | 'busy' | 'redis';
   /** The reason as a sentence. */
   message: string;
@@ -25,7 +28,7 @@ export async function whyItWaits(context: ToolCallContext, name: string): Promis
 async function readReason(context: ToolCallContext, name: string): Promise<ToolWait> {
   const [hosts, tools] = await Promise.all([listHosts(context), listTools(context)]);
   const alive = hosts.filter(({ state }) => state !== 'unreachable');
-  // Most often the caller is connected to the wrong fleet.
+  // When no host is alive, the caller is most often connected to the wrong fleet.
   if (alive.length === 0)
     return { because: 'no-host', message: `${NO_LIVE_HOST} It is looked for in ${context.place}` };
   const offering = tools.find((tool) => tool.name === name)?.hosts ?? [];

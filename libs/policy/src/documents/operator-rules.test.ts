@@ -16,32 +16,32 @@ const asked = (script: string, files: Parameters<typeof compileOperatorRules>[0]
   }).requirement;
 
 describe('the rules of an operator', () => {
-  test('the rules of all files apply together, and the strictest wins', () => {
+  test('apply together from all files, and the strictest rule wins', () => {
     expect(asked('git push', [FLEET, HOST])).toBe('forbidden');
     expect(asked('git gc', [FLEET, HOST])).toBe('skip');
     expect(asked('git gc', [FLEET])).toBe('needs-approval');
   });
 
-  test('one file can list the paths of programs that another file names', () => {
+  test('may name programs whose paths another file lists', () => {
     const names = { name: '/fleet.yaml', text: 'rules: [{ pattern: [git, gc], decision: allow }]' };
     const paths = { name: '/host.yaml', text: 'hostExecutables: [{ name: git, paths: [/usr/bin/git] }]' };
     expect(asked('/usr/bin/git gc', [names])).toBe('needs-approval');
     expect(asked('/usr/bin/git gc', [names, paths])).toBe('skip');
   });
 
-  test('the rules of a file with reportOnly are kept apart', () => {
+  test('are kept apart if their file has reportOnly', () => {
     const { enforced, reported } = compileOperatorRules([{ ...FLEET, text: `${FLEET.text}\nreportOnly: true` }, HOST]);
     expect([enforced.length, reported.length]).toEqual([1, 1]);
   });
 
-  test('the digest changes with every rule, and is empty when no file has a rule', () => {
+  test('have a digest that changes with every rule, and is empty without rules', () => {
     expect(compileOperatorRules([]).digest).toBe('');
     expect(compileOperatorRules([{ name: '/empty.yaml', text: '# none yet\n' }]).digest).toBe('');
     const digests = [[FLEET], [HOST], [FLEET, HOST]].map((files) => compileOperatorRules(files).digest);
     expect(new Set([...digests, '']).size).toBe(4);
   });
 
-  test('the digest changes with the paths of programs and with reportOnly', () => {
+  test('have a digest that changes with the paths of programs and with reportOnly', () => {
     const paths = { ...HOST, text: HOST.text.replace('/usr/bin/git', '/opt/git/bin/git') };
     const reports = { ...HOST, text: `${HOST.text}\nreportOnly: true` };
     const digests = [HOST, paths, reports].map((file) => compileOperatorRules([FLEET, file]).digest);
@@ -62,7 +62,7 @@ describe('the rules of an operator', () => {
       'hostExecutables: [{ name: git, paths: [/usr/bin/gut] }]',
       'The rules of /a.yaml are not valid: hostExecutables.0.paths.0',
     ],
-  ])('refuses %j and names the file and the place', (text, message) => {
+  ])('are refused with file and place in the error if the file is %j', (text, message) => {
     expect(() => compileOperatorRules([FLEET, { name: '/a.yaml', text }])).toThrow(message);
   });
 });

@@ -21,7 +21,7 @@ export interface RulesFile {
 export function compileOperatorRules(files: readonly RulesFile[]): OperatorRules {
   const documents = files.map(({ name, text }) => ({ ...parseRulesDocument(text, name), source: name }));
   for (const { source, hostExecutables } of documents) compileRules([], { source, hostExecutables });
-  // The file of a host may give the paths of programs that the file of the fleet names.
+  // The host's own file may list the paths of programs that the file of the fleet names.
   const hostExecutables = documents.flatMap((document) => document.hostExecutables);
   const compiled = documents.map(({ rules, reportOnly, source }) => ({
     reportOnly,

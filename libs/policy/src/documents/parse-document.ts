@@ -1,12 +1,15 @@
 import { isNode, LineCounter, parseDocument as parseYaml, type YAMLError } from 'yaml';
 import type { z } from 'zod';
 
-/** An operator's document is not valid. The message names the file, the line, the field and what is allowed. */
+/**
+ * Error of an operator's document that is not valid. The message names the file, the line, the field and what is
+ * allowed.
+ */
 export class DocumentError extends Error {}
 
 const MOST_PROBLEMS = 8;
 
-/** Parses YAML (and so JSON) by a schema. `name` is the name of the file, for messages. Throws DocumentError. */
+/** Parses YAML, and so JSON too, by a schema. `name` is the name of the file, for messages. Throws DocumentError. */
 export function parseDocument<T extends z.ZodType>(text: string, schema: T, name: string): z.output<T> {
   const lines = new LineCounter();
   const document = parseYaml(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
@@ -43,7 +46,10 @@ function lineOf(error: YAMLError, lines: LineCounter): string {
   return line === 0 ? '' : `, line ${line}`;
 }
 
-/** Returns the offset of the node at a path, or of the nearest node around it. */
+/**
+ * Returns the offset of the node at a path. If there is none, returns the offset of the nearest node that contains the
+ * place.
+ */
 function nearestNode(document: ReturnType<typeof parseYaml>, path: readonly PropertyKey[]): number | undefined {
   for (let length = path.length; length >= 0; length -= 1) {
     const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);

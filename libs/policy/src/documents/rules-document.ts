@@ -7,7 +7,7 @@ export interface RulesDocument {
   rules: PrefixRule[];
   /** Paths of programs. Once `git` is listed, a rule for `git` holds for `/usr/bin/git` only if that path is listed. */
   hostExecutables: { name: string; paths: string[] }[];
-  /** Rulings of these rules are only recorded: they refuse nothing and ask nobody. */
+  /** Whether the rulings of these rules are only recorded. Then the rules refuse nothing and ask nobody. */
   reportOnly: boolean;
 }
 
@@ -30,12 +30,15 @@ const rulesDocumentSchema = z.strictObject(
   'must have only these fields: rules, hostExecutables, reportOnly',
 );
 
-/** Parses the file `name`. Throws DocumentError. compileRules checks the examples of the rules. */
+/**
+ * Parses the text of the file `name`. Throws DocumentError. The examples of its rules are checked later, by
+ * compileRules.
+ */
 export function parseRulesDocument(text: string, name: string): RulesDocument {
   return parseDocument(text, rulesDocumentSchema, name);
 }
 
-/** `rules:` in a configuration file: the files to read. */
+/** Section `rules:` of a configuration file, which lists the files of rules to read. */
 export const rulesSectionSchema = z
   .array(z.string('must be a string').startsWith('/', 'must be an absolute path'), 'must be a list of files')
   .max(64, 'must hold at most 64 files');

@@ -10,11 +10,11 @@ describe('an offered amendment', () => {
     [`touch 'two words'`, ['touch', 'two words']],
     ['cat x && mkdir y', ['mkdir', 'y']],
     ['mkdir y; ls; mkdir y', ['mkdir', 'y']],
-  ])('has all words of the command that is asked about: %s', (script, pattern) => {
+  ])('has all words of the command that a person is asked about: %s', (script, pattern) => {
     expect(amendmentOf(script)).toEqual({ pattern, decision: 'allow' });
   });
 
-  test('allows only commands that begin with all words that were asked about', () => {
+  test('allows only commands that begin with all words of the command in the question', () => {
     const { amendment } = evaluate('cp -r a b', { approval: 'unless-trusted' });
     const allows = (script: string) =>
       evaluate(script, { execPolicy: [amendment!], approval: 'unless-trusted' }).requirement === 'skip';
@@ -59,10 +59,10 @@ describe('an offered amendment', () => {
     'fakeroot make',
     'make-it',
     'a-program-of-tomorrow x',
-    // Other words, such as -rf, may follow those of a rule.
+    // A rule for `rm` would also allow further words such as -rf.
     'rm x',
     'shred x',
-  ])('is missing for a program that may start others, or that is not listed: %s', (script) => {
+  ])('is not offered for a program that may start others or is not listed: %s', (script) => {
     expect(amendmentOf(script)).toBeUndefined();
   });
 
@@ -80,12 +80,12 @@ describe('an offered amendment', () => {
     ['a subshell', '(mkdir build)'],
     ['what no parser can read', 'mkdir build "'],
     ['an empty word', "mkdir ''"],
-  ])('is missing for %s', (_, script) => {
+  ])('is not offered for %s', (_, script) => {
     expect(evaluate(script, { approval: 'unless-trusted' })).toMatchObject({ requirement: 'needs-approval' });
     expect(amendmentOf(script)).toBeUndefined();
   });
 
-  test('is missing when a rule asks, or when the command asks to leave the sandbox', () => {
+  test('is not offered when a rule asks, or the command asks to leave the sandbox', () => {
     const prompt = { pattern: ['git', 'push'], decision: 'prompt' as const };
     const approval = 'unless-trusted';
     expect(evaluate('git push', { execPolicy: [prompt], approval }).amendment).toBeUndefined();

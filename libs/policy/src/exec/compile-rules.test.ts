@@ -39,7 +39,7 @@ describe('compiled rules', () => {
       'rules.0.match.1: the example `git push` does not match `git status|log`',
     ],
     [
-      'matches what it must not match',
+      'matches an example of notMatch',
       { ...git, notMatch: ['git log -1'] },
       'rules.0.notMatch.0: the example `git log -1` matches `git status|log`',
     ],
@@ -53,12 +53,12 @@ describe('compiled rules', () => {
       { ...git, notMatch: ['git "'] },
       'rules.0.notMatch.0: the example `git "` is not one plain command',
     ],
-  ])('refuse a rule that %s, and name the file and the problem', (_, broken, message) => {
+  ])('are not made from a rule that %s: the error names the file and the problem', (_, broken, message) => {
     expect(messageOf([broken])).toContain('/etc/rules.yaml');
     expect(messageOf([broken])).toContain(message);
   });
 
-  test('name every wrong rule and example, not only the first', () => {
+  test('are refused with an error that names every wrong rule and example', () => {
     const message = messageOf([git, { ...git, match: ['ls', 'git log', 'pwd'] }, { ...git, decision: 'no' }]);
     for (const part of ['rules.1.match.0: the example `ls`', 'rules.1.match.2: the example `pwd`', 'rules.2.decision'])
       expect(message).toContain(part);
@@ -80,7 +80,7 @@ describe('compiled rules', () => {
       { name: 'git', paths: ['/usr/../tmp/git'] },
       'hostExecutables.0.paths.0: must be an absolute path that ends in /git, without . and ..',
     ],
-  ])('refuse the host executable %j', (executable, message) => {
+  ])('are not made with the host executable %j', (executable, message) => {
     expect(messageOf([], [executable])).toContain(message);
   });
 

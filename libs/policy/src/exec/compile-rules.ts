@@ -59,7 +59,7 @@ function addRule(compiled: CompiledRules, rule: PrefixRule): FieldIssue[] {
   ];
 }
 
-/** Returns whether the rule alone matches the example; undefined if the example is not one plain command. */
+/** Tells whether the rule alone matches the example. Returns undefined if the example is not one plain command. */
 function matchesExample(alone: CompiledRules, example: string): boolean | undefined {
   const { form, commands } = readScript(example);
   const [command] = commands;

@@ -13,7 +13,7 @@ export interface CompiledRules {
   readonly allow: Map<string, CompiledRule[]>;
   /** Rules that prompt or forbid, by the file name of the program. */
   readonly strict: Map<string, CompiledRule[]>;
-  /** Names of programs, by the paths that stand for them. */
+  /** Names of programs, by the paths that count as those programs. */
   readonly names: ReadonlyMap<string, string>;
   readonly count: number;
 }
@@ -25,12 +25,15 @@ export function addTo({ allow, strict }: CompiledRules, compiled: CompiledRule):
     index.set(key, [...(index.get(key) ?? []), compiled]);
 }
 
-/** Returns every rule that a command matches. Words that the shell may expand match strict rules only. */
+/** Returns every rule that a command matches. If the shell may expand a word, the word can match strict rules only. */
 export function matchingRules(rules: CompiledRules, command: CommandWords): PrefixRule[] {
   return [...strictRules(rules, hiddenCommands(command).commands), ...allowRules(rules, command)];
 }
 
-/** Returns rules that prompt or forbid a command, or one that it starts, whatever the path of the program. */
+/**
+ * Returns the rules that prompt or forbid one of these commands: a command, and the commands that it starts. The path
+ * of a program makes no difference.
+ */
 export function strictRules({ strict }: CompiledRules, commands: readonly CommandWords[]): PrefixRule[] {
   if (strict.size === 0) return [];
   const matching = new Set<PrefixRule>();
@@ -58,7 +61,7 @@ function begins(command: CommandWords, pattern: readonly ReadonlySet<string>[]):
   });
 }
 
-/** Tells whether the command may match. A word that the shell expands may become any number of words. */
+/** Tells whether the command may match the pattern. A word that the shell expands may become any number of words. */
 function mayBegin(command: CommandWords, pattern: readonly ReadonlySet<string>[]): boolean {
   for (let index = 1; index < pattern.length; index += 1) {
     const word = command[index];

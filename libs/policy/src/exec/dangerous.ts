@@ -4,7 +4,7 @@ import type { CommandWords } from './plain-script.ts';
 
 const DESTROYING = /^(rm|dd|mkfs(\..+)?|mkswap|fdisk|sfdisk|parted|wipefs|blkdiscard|shutdown|reboot|halt|poweroff)$/;
 
-/** Tells whether a command is dangerous. `commands` are the command and the commands that it starts. */
+/** Tells whether a command is dangerous. `commands` holds the command itself and the commands that it starts. */
 export function isDangerous(commands: readonly CommandWords[]): boolean {
   return commands.some(destroys);
 }
@@ -19,7 +19,7 @@ function destroys(command: CommandWords): boolean {
   return true;
 }
 
-/** Tells whether `--force` is given, which GNU accepts in every unambiguous abbreviation. */
+/** Tells whether `--force` is among the arguments. GNU programs accept every unambiguous abbreviation of it. */
 function forces(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return (end < 0 ? args : args.slice(0, end)).some((arg) => /^-[^-]*f/.test(arg) || /^--f(o(r(ce?)?)?)?$/.test(arg));

@@ -22,7 +22,7 @@ describe('a decision about file operations and tools', () => {
     ['never', 'skip', 'skip'],
     ['on-request', 'skip', 'skip'],
     ['unless-trusted', 'skip', 'needs-approval'],
-  ])('follows the table for commands under %s without a rule, with reads as safe', (approval, read, write) => {
+  ])('follows the table for commands under %s without a rule, with reads as safe commands', (approval, read, write) => {
     expect(requirement({ words: ['files.read', '/a'], isSafe: true }, [], approval)).toBe(read);
     expect(requirement(op('files.write', '/a'), [], approval)).toBe(write);
     expect(requirement(op('tool', 'resize'), [], approval)).toBe(write);
@@ -88,13 +88,13 @@ describe('a decision about file operations and tools', () => {
     );
   });
 
-  test('compares other names of an act with rules that forbid, not with those that allow', () => {
+  test('compares other names of an operation with rules that forbid, not with rules that allow', () => {
     const renamed = { ...op('files.rename', '/a', '/b/c'), alsoStrict: [['files.write', '/b/c']] };
     expect(requirement(renamed, [rule('forbid', 'files.write', '/b')])).toBe('forbidden');
     expect(requirement(renamed, [rule('allow', 'files.write', '/b')], 'unless-trusted')).toBe('needs-approval');
   });
 
-  test('a rule about files can forbid a shell command named alike, not allow one', () => {
+  test('lets a rule about files forbid a shell command of its name, never allow it', () => {
     const script = 'files.write /workspace';
     const context = { approval: 'unless-trusted', sandboxed: true, escalate: false } as const;
     const under = (...rules: PrefixRule[]) =>
@@ -110,7 +110,7 @@ describe('a decision about file operations and tools', () => {
     expect(() => load(['files.write /tmp'], [])).toThrow('the example `files.write /tmp` does not match');
   });
 
-  test('covers what is in a directory, and nothing else', () => {
+  test('extends a pattern of a directory to everything in it, and to nothing else', () => {
     const covers = (...operations: OperationWords[]) => coversAll([['files.write', 'files.mkdir'], '/a'], operations);
     expect([
       covers(op('files.write', '/a/b'), op('files.mkdir', '/a')),
@@ -119,7 +119,7 @@ describe('a decision about file operations and tools', () => {
     ]).toEqual([true, false, false]);
   });
 
-  test('tells from their first words whether rules are about files', () => {
+  test('tells by the first words of rules whether they are about files', () => {
     expect([
       rulesNameFiles([compiled(rule('allow', 'git'), rule('forbid', 'tool'))]),
       rulesNameFiles([compiled(rule('allow', 'files.write', '/a'))]),

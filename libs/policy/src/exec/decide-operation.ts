@@ -7,7 +7,7 @@ import { isOperationName, matchesAllow, type OperationWords, operationRules } fr
 import { REJECTED_PROMPT } from './requirement-without-rule.ts';
 
 export interface OperationDecision extends Pick<Decision, 'requirement' | 'reason' | 'matchedRules' | 'segments'> {
-  /** The operations that a person is asked about. */
+  /** The operations about which a person is asked. */
   asking: readonly OperationWords[];
 }
 
@@ -18,7 +18,10 @@ interface DecidedOperation extends Segment {
 
 type OperationContext = Pick<DecisionContext, 'operator' | 'session'> & AskedFor;
 
-/** Decides about file operations or a tool call with the rules and table of commands. The strictest ruling wins. */
+/**
+ * Decides about file operations or a tool call by the rules and the decision table for commands. The strictest ruling
+ * wins.
+ */
 export function decideOperations(operations: readonly OperationWords[], context: OperationContext): OperationDecision {
   const decided = operations.map((operation) => decideOne(operation, context));
   const strictest = decided.reduce<DecidedOperation | undefined>(
@@ -68,7 +71,9 @@ function reasonOf(
   return `The rule \`${rule ? patternText(rule) : ''}\` ${verb} \`${text}\`.${because}`;
 }
 
-/** Tells whether a pattern covers every operation: a granted directory covers its contents. */
+/**
+ * Tells whether a pattern covers all operations. A pattern that names a directory covers everything in the directory.
+ */
 export function coversAll(pattern: PrefixRule['pattern'], operations: readonly OperationWords[]): boolean {
   const sets = pattern.map((element) => new Set(typeof element === 'string' ? [element] : element));
   return operations.every(({ words }) => sets[0]?.has(words[0] ?? '') && matchesAllow(words, sets));

@@ -69,7 +69,7 @@ describe('a decision about a script', () => {
     });
   });
 
-  test("follows a session's prompt and forbid where the operator allows", () => {
+  test("follows a session's rule that prompts or forbids where the operator's rule allows", () => {
     const operator = [[rule('allow', 'git')]];
     expect(decideWith('git push', { operator, session: [rule('prompt', 'git', 'push')] }).requirement).toBe(
       'needs-approval',
@@ -147,7 +147,7 @@ describe('a decision about a script', () => {
     'sh -c reboot',
     'dd if=x of=/dev/sda',
     'mkfs.ext4 /dev/sda',
-  ])('asks about a command that destroys: %s', (script) => {
+  ])('asks about a command that destroys data: %s', (script) => {
     expect(decideWith(script, { approval: 'on-request' })).toMatchObject({
       requirement: 'needs-approval',
       classification: 'dangerous',
@@ -155,7 +155,7 @@ describe('a decision about a script', () => {
   });
 
   test.each(['rm x', 'rm -- -f', 'rm -r x', 'dd if=/dev/zero of=/dev/null', 'echo rm -f x', 'grep -f x'])(
-    'does not ask about a command that only looks as if it destroyed: %s',
+    'does not ask about a command that only looks destructive: %s',
     (script) => {
       expect(decideWith(script, { approval: 'on-request' }).requirement).toBe('skip');
     },
@@ -169,7 +169,7 @@ describe('a decision about a script', () => {
     },
   );
 
-  test('lists each command of a script with its row and its rules', () => {
+  test('lists each command of a script with its row in the table and its rules', () => {
     const [allow, forbid] = [
       rule('allow', 'git'),
       { ...rule('forbid', 'git', 'push'), justification: 'Releases push.' },
@@ -208,7 +208,7 @@ describe('a decision about a script', () => {
     ['evaluations of evaluations', `eval ${'eval '.repeat(13_000)}`],
     ['many commands', 'rm -f x;'.repeat(8_000)],
     ['many substitutions', '$('.repeat(20_000)],
-  ])('takes a bounded time: %s', (_, script) => {
+  ])('takes a bounded time for %s', (_, script) => {
     const before = process.cpuUsage();
     decideWith(script, { operator: [[rule('forbid', 'git', 'push')]], approval: 'on-request' });
     expect(process.cpuUsage(before).user).toBeLessThan(3_000_000);

@@ -23,8 +23,8 @@ export interface DecisionContext extends AskedFor {
   /** Rules of all files of the operator. */
   operator: readonly CompiledRules[];
   /**
-   * Rules of the session, and those that a person approved. Their `allow` answers a question, but never leaves a
-   * sandbox.
+   * Rules of the session, and rules that a person approved. An `allow` of them answers a question, but never lets a
+   * command leave its sandbox.
    */
   session?: readonly CompiledRules[];
   /** Whether the submitter asks for the script to run outside the sandbox. */
@@ -39,7 +39,7 @@ export interface DecisionContext extends AskedFor {
 
 /** One command of a script, with its row in the table. */
 export interface Segment {
-  /** Words without quotes. A word that the shell expands is as written. */
+  /** Words without quotes. A word that the shell expands is kept as it is written. */
   words: readonly string[];
   row: Row;
   matchedRules: readonly PrefixRule[];
@@ -62,7 +62,7 @@ interface DecidedCommand extends Segment {
   classification: Decision['classification'];
   byOperator: boolean;
   ruling: Ruling;
-  /** Whether the command starts something that cannot be read and that no rule allows. */
+  /** Whether the command starts another command that cannot be read and that no rule allows. */
   hides: boolean;
 }
 
@@ -105,15 +105,19 @@ export function decide(script: string, context: DecisionContext): Decision {
 
 const ALLOWED: Cause = { ruling: 'allow', reason: undefined };
 
-/** Variables that choose the program of a name, or what a known program loads. Scripts that set them are not plain. */
+/**
+ * Variables that determine which program a name starts, or what a known program loads. A script that sets one is not
+ * plain.
+ */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
 /** Variables that change what programs print, and start no program. */
 const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
 
 /**
- * Returns the variables that may change what the words do. Inside the sandbox: those that choose programs. Outside: all
- * that are not known to be harmless, since many variables make a program start others.
+ * Returns the variables that may change what the words of the script do. Inside the sandbox these are the variables
+ * that choose programs. Outside they are all variables that are not known to be harmless, because many make a program
+ * start others.
  */
 function movingVariables({ env = [], escalate, sandboxed, anyVariables }: DecisionContext): string[] {
   const leaves = sandboxed && escalate && anyVariables !== true;
@@ -127,7 +131,7 @@ function underVariables(reading: Reading, moving: readonly string[]): Reading {
 function decideCommand(command: CommandWords, form: Reading['form'], context: DecisionContext): DecidedCommand {
   const { operator, session = [] } = context;
   const { commands, unreadable } = hiddenCommands(command);
-  // An opaque script may run more than was found, so no rule allows a part of it.
+  // An opaque script may run more commands than were found, so no rule can allow a part of it.
   const mayAllow = form === 'plain' || form === 'document';
   const matching = (rules: CompiledRules): PrefixRule[] =>
     mayAllow ? [...strictRules(rules, commands), ...allowRules(rules, command)] : strictRules(rules, commands);
@@ -166,7 +170,7 @@ function classify({ form }: Reading, decided: readonly DecidedCommand[]): Decisi
   return form === 'plain' && decided.every(({ classification }) => classification === 'safe') ? 'safe' : 'unknown';
 }
 
-/** Returns the causes to ask about the script as a whole, whose commands are not known. */
+/** Returns the reasons to ask about the script as a whole. They apply if its commands are not all known. */
 function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], context: DecisionContext): Cause[] {
   const { operator, session = [] } = context;
   if (form === 'opaque') {
@@ -178,7 +182,7 @@ function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], cont
     return [{ ruling, reason: ruling === 'forbid' ? REJECTED_PROMPT : because }];
   }
   if (form !== 'unreadable') return [];
-  // A comment that makes the script too long to read must not hide a command from the rules.
+  // A long comment can make the script too long to read. It must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
     return [{ ruling: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
   return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];
@@ -199,7 +203,7 @@ function escalation({ approval, mustStay }: DecisionContext): Cause {
   };
 }
 
-/** Returns an amendment if a single command prevents the start and no rule asks about it. */
+/** Returns an amendment if the script would start except for a single command, about which no rule asks. */
 function amend(decided: readonly DecidedCommand[]): PrefixRule | undefined {
   const asking = decided.filter(({ ruling }) => ruling !== 'allow');
   const [first, ...others] = asking;

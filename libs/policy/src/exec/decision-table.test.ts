@@ -33,7 +33,7 @@ const columns: Record<string, ApprovalPolicy | undefined> = {
 const [s, a, f] = ['skip', 'needs-approval', 'forbidden'] as const;
 type Requirement = typeof s | typeof a | typeof f;
 
-// In the order of the columns above.
+// The rulings in each list are in the order of the columns above.
 const expected: Record<keyof typeof rows, Requirement[]> = {
   'a rule forbids it': [f, f, f, f, f, f, f, f],
   'a rule asks about it': [f, a, a, a, a, a, f, a],
@@ -77,7 +77,7 @@ describe('the decision table', () => {
   });
 
   // S3-07
-  test("leaves a sandbox on request, or where the operator's rules allow every command", () => {
+  test("lets a command leave its sandbox on request, or if the operator's rules allow it", () => {
     const execPolicy = [rule('allow')];
     expect(evaluate('build; build x', { execPolicy })).toMatchObject({ requirement: s, bypassSandbox: true });
     expect(evaluate('build; build x', { execPolicy, escalate: true })).toMatchObject({
@@ -108,7 +108,7 @@ describe('the decision table', () => {
     [{ reject: { rules: true } }, true],
     [{ reject: { sandboxApproval: true } }, false],
     [undefined, false],
-  ])('says for a denial by the sandbox whether to ask for another attempt, under %j', (approval, asks) => {
+  ])('decides under %j whether to ask about a second attempt after a denial by the sandbox', (approval, asks) => {
     expect(asksAfterDenial(approval)).toBe(asks);
   });
 });

@@ -3,11 +3,11 @@ import { requirementWithoutRule } from './requirement-without-rule.ts';
 
 /** Row of a command or a part of a script. `escalation` is a command that asks to leave its sandbox. */
 export type Row = 'forbid' | 'prompt' | 'allow' | 'safe' | 'unknown' | 'dangerous' | 'escalation';
-/** Ruling of the rules. `evaluate` calls the three `skip`, `needs-approval` and `forbidden`. */
+/** Ruling of the rules. In the results of `evaluate` the three are `skip`, `needs-approval` and `forbidden`. */
 export type Ruling = 'allow' | 'ask' | 'forbid';
 type Column = Exclude<ApprovalPolicy, object> | 'reject' | 'omitted';
 
-/** The table of docs/rules.md. With `reject`, the kinds of questions that it names are forbidden instead of asked. */
+/** The table of docs/rules.md. With `reject`, a kind of question that it names is forbidden instead of asked. */
 const DECISION_TABLE: Readonly<Record<Row, Readonly<Record<Column, Ruling>>>> = {
   forbid: {
     never: 'forbid',
@@ -74,7 +74,7 @@ export function rulingFor(row: Row, approval: ApprovalPolicy | undefined): Rulin
   return ruling === 'ask' && rejected ? 'forbid' : ruling;
 }
 
-/** Everything besides rules that decides about a row. */
+/** Everything except rules on which the ruling about a row depends. */
 export interface AskedFor {
   approval: ApprovalPolicy | undefined;
   sandboxed: boolean;

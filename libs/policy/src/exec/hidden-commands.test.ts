@@ -43,7 +43,7 @@ describe('a command that a launcher starts', () => {
     "parallel 'git push' ::: x",
     "docker run image sh -c 'git push'",
     `sh -c "sh -c 'git push'"`,
-  ])('is found in a script that the launcher is given: %s', (script) => {
+  ])('is found in a script that is an argument of the launcher: %s', (script) => {
     expect(evaluate(script, { execPolicy: forbidsPush }).requirement).toBe('forbidden');
   });
 
@@ -92,7 +92,7 @@ describe('a command that a launcher starts', () => {
     'git commit -m "it is $x"',
     `xargs grep "it's"`,
     'sh x.sh a "$x"',
-  ])('needs no approval when only another word is expanded or looks dangerous: %s', (script) => {
+  ])('needs no approval when only words outside the command are expanded or look dangerous: %s', (script) => {
     expect(onRequest(script)).toMatchObject({ requirement: 'skip', classification: 'unknown' });
   });
 });

@@ -3,7 +3,7 @@ import type { CommandWords, Word } from './plain-script.ts';
 import { readScript } from './read-script.ts';
 
 const DEEPEST = 3;
-/** The most words of a started command that are read, more than a pattern may have. Bounds the time. */
+/** Most words of a started command that are read. It bounds the time, and is more than a pattern may have. */
 const MOST_WORDS = 65;
 const MOST_LAUNCHERS = 4;
 
@@ -14,14 +14,17 @@ export interface HiddenCommands {
   readonly unreadable: boolean;
 }
 
-/** Looks through launchers. Only for stricter decisions: every word of a launcher may begin a command. */
+/**
+ * Finds the commands that a launcher starts. They are used only for stricter decisions, because every word of a
+ * launcher may begin a command.
+ */
 export function hiddenCommands(command: CommandWords): HiddenCommands {
   const commands: CommandWords[] = [];
   const unreadable = collect(command, 0, commands);
   return { commands, unreadable };
 }
 
-/** Returns whether the command starts something that cannot be read. */
+/** Adds the commands that the command starts to `found`. Returns whether it starts something that cannot be read. */
 function collect(command: CommandWords, depth: number, found: CommandWords[]): boolean {
   found.push(command);
   const [outer, ...inner] = launchersIn(command);
@@ -47,7 +50,10 @@ interface PlacedLauncher {
   launcher: Launcher;
 }
 
-/** Returns the command's launcher and the launchers among its words (`sudo sh -c 'make all'`), one of each kind. */
+/**
+ * Returns the launchers in the command: its program, and launchers among its words (`sudo sh -c 'make all'`), one of
+ * each kind.
+ */
 function launchersIn(command: CommandWords): PlacedLauncher[] {
   const outer = launcherAt(command, 0);
   if (!outer) return [];
@@ -65,7 +71,7 @@ function launcherAt(command: CommandWords, at: number): Launcher | undefined {
   return name === undefined ? undefined : launcherOf(name, command[at + 1]?.text);
 }
 
-/** Tells whether the shell expands a word where the started command's name or the script may stand. */
+/** Tells whether the shell expands a word at a place where the name of the started command, or a script, may be. */
 function startsExpanded(command: CommandWords, { takesScripts, wraps, ownWords, after }: Launcher): boolean {
   if (!command.some(({ literal }) => !literal)) return false;
   if (takesScripts) return command.some(({ literal }, at) => !literal && isScriptPlace(command, at));
@@ -84,21 +90,21 @@ function startsExpanded(command: CommandWords, { takesScripts, wraps, ownWords, 
   return false;
 }
 
-/** Tells whether a script may stand at `at`. Later words of a shell are arguments of its script. */
+/** Tells whether the word at `at` may be a script. The words after a shell's script are its arguments. */
 function isScriptPlace(command: CommandWords, at: number): boolean {
   return at === 1 || /^-[a-zA-Z]*c$|^--(?:command|session-command)$/.test(command[at - 1]?.text ?? '');
 }
 
 interface Script {
   text: string;
-  /** Whether the text runs as a script. Otherwise it may be any argument that looks like one. */
+  /** True if the text runs as a script. False if it is an argument that may only look like a script. */
   isScript: boolean;
 }
 
 function scriptsIn(words: CommandWords, { joins, takesScripts, wraps }: Launcher): Script[] {
   const [name, ...texts] = words.map(({ text }) => text);
   const scripts: Script[] = [];
-  // The first word of the script is not known, so the launcher's own name is included.
+  // The word that begins the script is not known, so the launcher's own name is included.
   if (joins) scripts.push({ text: (wraps ? [name, ...texts] : texts).join(' '), isScript: true });
   if (joins && takesScripts) return scripts;
   for (const [at, text] of texts.entries()) {
@@ -109,7 +115,10 @@ function scriptsIn(words: CommandWords, { joins, takesScripts, wraps }: Launcher
   return scripts;
 }
 
-/** Returns scripts inside an option's word: `--command='make all'`, `-c'make all'`, `-qc'make all'`, an alias' text. */
+/**
+ * Returns the scripts that are a part of an option's word, as in `--command='make all'`, `-c'make all'`, `-qc'make
+ * all'`, or the text of an alias.
+ */
 function attachedTo(text: string): string[] {
   const [, long] = /^(?:--)?[A-Za-z_][\w-]*=(.+)$/s.exec(text) ?? [];
   const [, short] = /^-[A-Za-z]*?[cS](.+)$/s.exec(text) ?? [];

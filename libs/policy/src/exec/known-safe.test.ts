@@ -22,11 +22,12 @@ describe('the list of commands known to be safe', () => {
     'uniq -- x',
     'rg -n --glob x y',
     '/bin/ls',
-  ])('holds %s', (script) => {
+  ])('contains %s', (script) => {
     expect(classify(script)).toBe('safe');
   });
 
-  // Programs take options after operands, several in one word, with their value, and abbreviated.
+  // Programs accept options after operands, several options in one word, options together with their value, and
+  // abbreviations.
   test.each([
     'sed -n 1p -fFILE',
     'sed -n 1p -f FILE',
@@ -68,7 +69,7 @@ describe('the list of commands known to be safe', () => {
     './ls',
     '/tmp/ls',
     'git status',
-  ])('does not hold %j', (script) => {
+  ])('does not contain %j', (script) => {
     expect(classify(script)).toBe('unknown');
   });
 });

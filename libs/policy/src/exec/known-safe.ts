@@ -1,11 +1,11 @@
 import { type HarmlessOptions, type ParsedOptions, parseOptions } from './parse-options.ts';
 
-// Lists commands that write nothing and start nothing, which approval policies need not ask about. Whatever is missing
-// here is not safe. tests/rules-trial/safe-programs tries the real programs with arguments in every order.
+// Lists commands that write nothing and start nothing, which approval policies need not ask about. A command that is
+// missing here is not safe. tests/rules-trial/safe-programs tries the real programs with arguments in every order.
 
 type Check = (args: readonly string[]) => boolean;
 
-/** Programs without options that write or start anything, in the versions of GNU, busybox and toybox. */
+/** Programs that write nothing and start nothing with any option, in the versions of GNU, busybox and toybox. */
 const HARMLESS_WITH_ANY_OPTION =
   'cat cd cut echo expr false grep head id ls nl numfmt paste pwd rev seq stat tail tr true uname wc which whoami';
 
@@ -19,7 +19,7 @@ const base64 = withOptions(
   () => true,
 );
 
-/** A second operand is a file that `uniq` writes. */
+/** `uniq` is safe only without a second operand, because it writes to that file. */
 const uniq = withOptions(
   {
     short: 'cdDuizf:s:w:',
@@ -63,14 +63,20 @@ const FIND_WORDS = new Set(
 );
 const FIND_NUMBER = /^-[0-9]+[bcwkMG]?$/;
 const FIND_NEWER = /^-newer[aBcm][aBcmt]$/;
-/** Every word with a dash must be known, also as a value, because actions that write or start something have one. */
+/**
+ * `find` is safe only if every word with a dash is known, even in the place of a value: actions that write or start
+ * something are such words.
+ */
 const find: Check = (args) =>
   args.every(
     (arg) =>
       !arg.startsWith('-') || FIND_WORDS.has(arg) || FIND_NUMBER.test(arg) || FIND_NEWER.test(arg) || arg === '-',
   );
 
-/** `rg` takes options after operands and no abbreviations. `--pre`, `--hostname-bin` and `-z` start programs. */
+/**
+ * `rg` is safe without `--pre`, `--hostname-bin` and `-z`, which start programs. It takes options after operands, and
+ * no abbreviations.
+ */
 const rg = withOptions(
   {
     short: 'abcFHhIiLlnNoPpqSsuUvwx0.A:B:C:E:e:f:g:j:M:m:r:T:t:',

@@ -1,15 +1,22 @@
-// Lists programs and builtins that start the commands which their words name. Rules look through these only.
+// Lists programs and builtins that start the commands which their words name. Rules find commands inside these programs
+// only.
 
 export interface Launcher {
   /** Whether the words after the launcher's name are the command that it starts. */
   readonly wraps: boolean;
-  /** Operands before that command: 1 for `timeout 5 make`. */
+  /** Number of operands before the started command: 1 for `timeout 5 make`. */
   readonly ownWords: number;
-  /** Whether every argument may be a script: `su -c 'make all'`. Otherwise only one with blanks or separators may. */
+  /**
+   * Whether every argument may be a script, as in `su -c 'make all'`. Otherwise only an argument with blanks or
+   * separators may be one.
+   */
   readonly takesScripts: boolean;
   /** Whether the launcher joins its arguments to one script: `ssh host make 'all; ls'`. */
   readonly joins: boolean;
-  /** Words that must precede a started command, such as `-exec` of `find`. Default: every word may. */
+  /**
+   * Pattern of the words that must precede a started command, such as `-exec` of `find`. Default: any word may precede
+   * it.
+   */
   readonly after?: RegExp;
 }
 
@@ -42,7 +49,10 @@ const LAUNCHERS: ReadonlyMap<string, Launcher> = new Map([
 /** The dynamic linker, which starts a given program: `/lib64/ld-linux-x86-64.so.2 /bin/rm`. */
 const LINKER = /^ld(?:-linux|-musl|64)?[-.\w]*\.so(?:\.\d+)?$/;
 
-/** Programs with a subcommand that starts the words after it; in a container, those after the container's name. */
+/**
+ * Programs with a subcommand that starts a command: the words after the subcommand, or in a container those after the
+ * container's name.
+ */
 const RUNNERS = new Set('npm pnpm yarn bun bundle poetry pipenv uv hatch pdm mise asdf direnv rustup conda'.split(' '));
 const CONTAINER_RUNNERS = new Set('docker podman nerdctl kubectl oc lxc'.split(' '));
 const RUNS = /^(?:exec|run|x|dlx|shell)$/;

@@ -12,7 +12,10 @@ export interface OperationWords {
   isSafe?: boolean;
   /** The operation reaches everything below its paths. */
   takesDirectory?: boolean;
-  /** Other names of the act, for rules that ask or forbid: a renamed path is also removed there and written here. */
+  /**
+   * Other names of the operation, for rules that ask or forbid. A rename, for example, also removes the old path and
+   * writes the new one.
+   */
   alsoStrict?: readonly (readonly string[])[];
 }
 
@@ -45,14 +48,14 @@ function matchesStrict(words: readonly string[], pattern: Pattern, takesDirector
   );
 }
 
-/** WORDS-1 */
+/** Tells whether a word is the path of a rule, or below it (WORDS-1). */
 function isIn(word: string | undefined, element: ReadonlySet<string>): boolean {
   if (word === undefined) return false;
   if (element.has(word)) return true;
   return word.startsWith('/') && [...element].some((path) => isWithin(word, path));
 }
 
-/** WORDS-2 */
+/** Tells whether a word is a directory above the path of a rule (WORDS-2). */
 function holds(word: string | undefined, element: ReadonlySet<string>): boolean {
   return word !== undefined && [...element].some((path) => path.startsWith('/') && isWithin(normalizePath(path), word));
 }

@@ -15,8 +15,8 @@ export interface ParsedOptions {
 }
 
 /**
- * Returns both ways in which a program may read its words: options after the first operand count (GNU) or are operands
- * (POSIXLY_CORRECT, other systems). Returns undefined if an option is not listed or lacks its value.
+ * Returns both ways in which a program may read its words. After the first operand, options are still options (GNU), or
+ * they are operands (POSIXLY_CORRECT, other systems). Returns undefined if an option is not listed or lacks its value.
  */
 export function parseOptions(args: readonly string[], harmless: HarmlessOptions): ParsedOptions[] | undefined {
   const permuted = parse(args, harmless, true);
@@ -62,7 +62,7 @@ function readLong(text: string, { long }: HarmlessOptions): ReadWord | undefined
 
 const one = (name: string, value?: string): ReadWord => ({ options: [{ name, value }] });
 
-/** Reads short options: `-nE` is two, `-l5` is one with a value. */
+/** Reads short options. `-nE` is two options, and `-l5` is one with a value. */
 function readShort(letters: string, { short }: HarmlessOptions): ReadWord | undefined {
   const options: { name: string; value?: string | undefined }[] = [];
   for (let at = 0; at < letters.length; at += 1) {

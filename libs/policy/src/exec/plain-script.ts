@@ -2,9 +2,9 @@
 // variables, separators, `!` and comments. A script is plain only if this reader and the parser find the same commands.
 
 export interface Word {
-  /** Text without quotes, as far as it is known. */
+  /** Text of the word without quotes, as far as it is known. */
   readonly text: string;
-  /** False when the shell expands the word, which may then become any number of words with any text. */
+  /** False when the shell expands the word. The word may then become any number of words with any text. */
   readonly literal: boolean;
 }
 export type CommandWords = readonly Word[];
@@ -12,7 +12,7 @@ export type CommandWords = readonly Word[];
 const BLANK = /(?:[ \t]|\\\n)+/y;
 const COMMENT = /#[^\n]*/y;
 const SEPARATOR = /&&|\|\||[;|\n]/y;
-/** Matches most words, which need no reading piece by piece. */
+/** Matches most words, which then need not be read piece by piece. */
 const BARE_WORD = /[A-Za-z0-9_./:=@%+,^-]+(?=[ \t\n;|&]|$)/y;
 const BARE = /[A-Za-z0-9_./:=@%+,^\]}!-]+/y;
 const HASH = /#/y;
@@ -21,10 +21,13 @@ const ESCAPED = /\\([ -~])/y;
 const SINGLE_QUOTED = /'([^']*)'/y;
 const DOUBLE_QUOTED = /"((?:[^"\\`$]|\\[\s\S]|\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?#@*]))*)"/y;
 const VARIABLE = /\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?#@*])/y;
-/** Globs, braces and tildes. Characters outside ASCII are blanks in some locales. */
+/**
+ * Globs, braces and tildes, which the shell expands. Characters outside ASCII count too, because some locales treat
+ * them as blanks.
+ */
 const EXPANDED = /[*?[{~]|\P{ASCII}+/uy;
 
-/** Words that begin or end something else than a command, in at least one of the shells. */
+/** Words that the shell does not read as a command's name, in at least one of the shells. */
 const RESERVED = new Set(
   `! { } [[ ]] case coproc do done elif else esac fi for function if in select then time until while`.split(' '),
 );
@@ -114,7 +117,7 @@ function readPiece(source: string, position: number, first: boolean): Piece | un
   return expanded && { text: expanded[0], literal: false, end: position + expanded[0].length };
 }
 
-/** Tells whether a word can be a command's name: it is no keyword or assignment in any shell. */
+/** Tells whether a word can be the name of a command: it is no keyword and no assignment in any of the shells. */
 function canName(raw: string, { text, literal }: Word): boolean {
   return literal && !RESERVED.has(raw.replaceAll('\\\n', '')) && !/^[A-Za-z_][A-Za-z0-9_]*(\[.*\])?\+?=/s.test(text);
 }

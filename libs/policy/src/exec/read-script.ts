@@ -16,7 +16,7 @@ export interface Reading {
   readonly tooLong?: true;
 }
 
-/** Finds the commands that a script runs. */
+/** Finds the commands that a script runs, and the form of the script. */
 export function readScript(script: string): Reading {
   if (script.length > LONGEST_READABLE_CHARS) return TOO_LONG;
   if (script.includes('\0')) return { form: 'unreadable', commands: [] };
@@ -36,7 +36,7 @@ function parseWhole(script: string): ParsedScript | undefined {
   try {
     return parse(script);
   } catch {
-    return undefined; // Nested deeper than its stack.
+    return undefined; // The script is nested deeper than the stack of the parser.
   }
 }
 
@@ -65,7 +65,10 @@ interface Found {
   documents: number;
 }
 
-/** Returns every command in a tree, substitutions included, in source order. Returns undefined above MOST_NODES. */
+/**
+ * Returns every command in a tree, including those in substitutions, in source order. Returns undefined above
+ * MOST_NODES.
+ */
 function findCommands(tree: ParsedScript): Found | undefined {
   const found: Found = { commands: [], compound: false, broken: false, documents: 0 };
   const left: SyntaxNode[] = [tree];
@@ -111,7 +114,7 @@ function sameWords(one: CommandWords, other: CommandWords): boolean {
   );
 }
 
-/** Reads a script that is one plain command with a here-document in which nothing is expanded. */
+/** Reads a script that consists of one plain command with a here-document, in which nothing is expanded. */
 function readDocument(script: string, parsed: readonly CommandWords[]): CommandWords | undefined {
   const [line, ...rest] = script.split('\n');
   const begin = /^([^\\]*?)[ \t]*<<[ \t]*(['"])([A-Za-z_][A-Za-z0-9_]*)\2[ \t]*$/.exec(line as string);

@@ -25,7 +25,7 @@ const rows: [approval: ApprovalPolicy | undefined, where: RequirementWithoutRule
 
 describe('the requirement without a rule', () => {
   // S3-14
-  test.each(rows)('follows from the approval policy %j', (approval, where, elsewhere) => {
+  test.each(rows)('depends on the approval policy %j and the sandbox', (approval, where, elsewhere) => {
     expect(requirementWithoutRule(approval, true)).toEqual(where);
     expect(requirementWithoutRule(approval, false)).toEqual(elsewhere);
   });
@@ -76,7 +76,7 @@ describe("askByDefault: 'sandboxed'", () => {
     expect(evaluate('make all', { askByDefault, approval: 'on-request' })).not.toHaveProperty('amendment');
   });
 
-  test('changes nothing where a rule decides', () => {
+  test('changes no decision of a rule', () => {
     for (const [decision, requirement] of [
       ['allow', 'skip'],
       ['prompt', 'needs-approval'],

@@ -8,8 +8,8 @@ export interface RequirementWithoutRule {
 export const REJECTED_PROMPT = 'approval policy rejected sandbox approval prompt';
 
 /**
- * Decides about a command about which no rule and no list decides. `wouldAsk` means that the command runs in a sandbox
- * whose modes ask.
+ * Decides about a command about which no rule and no list decides. `wouldAsk`: the command would run in a sandbox whose
+ * mode asks.
  */
 export function requirementWithoutRule(
   approval: ApprovalPolicy | undefined,

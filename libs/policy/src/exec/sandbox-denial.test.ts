@@ -69,7 +69,7 @@ describe('a denial by the sandbox', () => {
     expect(sandboxDenial({ exitCode: 6, output, sandbox })).toBeUndefined();
   });
 
-  test('is searched for in a megabyte without a line end within bounded time', () => {
+  test('is looked for within bounded time in a megabyte without a line end', () => {
     const output = ': permission denied '.repeat(50_000);
     expect(sandboxDenial({ exitCode: 1, output, sandbox: restricted })).toMatchObject({ denied: 'files' });
   });

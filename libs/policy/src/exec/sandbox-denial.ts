@@ -5,7 +5,7 @@ import type { ResolvedSandbox } from '@shellfleet/protocol';
 
 interface FailedCommand {
   exitCode: number | null;
-  /** Output, or its end. */
+  /** Output of the command, or its end. */
   output: string;
   sandbox: Pick<ResolvedSandbox, 'sandboxed' | 'network'>;
 }
@@ -16,12 +16,17 @@ export interface SandboxDenial {
   line: string;
 }
 
-/** Programs report their last reason in their last lines. An older line may be about a failure that did not matter. */
+/**
+ * Most last lines that are searched. Programs report the reason of a failure at the end. An older line may be about a
+ * failure that did not matter.
+ */
 const LAST_LINES = 10;
 /** The most characters of a line that are searched. */
 const LINE_CHARACTERS = 1000;
 
-/** A shell's exit code for a file that may not be executed. Its output reports a denial then. */
+/**
+ * Exit code of a shell for a file that may not be executed. Only the output then shows whether the sandbox denied it.
+ */
 const NOT_EXECUTABLE = 126;
 /** A shell's exit code for a program that a forbidden system call ended: 128 + SIGSYS. */
 const BAD_SYSTEM_CALL = 159;
@@ -44,11 +49,14 @@ const NETWORK = [
   /\b(?:CONNECT tunnel failed, response|tunnel connection failed:|HTTP code) 403\b/i,
 ];
 
-/** A sandbox without sockets refuses them with the message for files. */
+/** Messages of refused system calls. A sandbox without sockets also refuses sockets with the message for files. */
 const NOT_PERMITTED = /\boperation not permitted\b|\bEPERM\b|\[Errno 1\]/i;
 const ABOUT_SOCKETS = /\b(?:sockets?|connect|sendto)\b/i;
 
-/** Returns what the sandbox seems to have denied. Undefined without a sandbox, or if the output reports no denial. */
+/**
+ * Returns what the sandbox seems to have denied. Returns undefined without a sandbox, or if the output reports no
+ * denial.
+ */
 export function sandboxDenial({ exitCode, output, sandbox }: FailedCommand): SandboxDenial | undefined {
   if (!sandbox.sandboxed || exitCode === null || exitCode === 0) return undefined;
   const lines = lastLines(output);
@@ -71,7 +79,10 @@ function lastLines(output: string): string[] {
     .reverse();
 }
 
-/** Tells whether the line is about a socket. If it names no file, the lines before it count, as in a traceback. */
+/**
+ * Tells whether the line is about a socket. If the line names no file, the lines before it are searched too, as in a
+ * traceback.
+ */
 function namesSocket(line: string, before: readonly string[]): boolean {
   return line.includes('/') ? ABOUT_SOCKETS.test(line) : before.some((other) => ABOUT_SOCKETS.test(other));
 }

@@ -103,7 +103,7 @@ describe('the arguments of bubblewrap', () => {
     expect(of({ sandbox: { mode: 'read-only' } })).toContain('--ro-bind /workspace /workspace');
   });
 
-  test('share no limited network, whose proxy is reached over a file of the session', () => {
+  test('share no network for `limited`, whose proxy is reached over a file of the session', () => {
     expect(of({ sandbox: { network: 'limited' } }, everything)).toBe(of({}));
   });
 });

@@ -10,7 +10,7 @@ export interface BubblewrapPlan extends HostPolicyPlan {
   sharesNetwork: boolean;
 }
 
-/** Parts of the host's root directory in the session: links as they are, directories read-only. */
+/** Parts of the host's root directory that the session gets: links as they are, and directories read-only. */
 export interface HostRoot {
   programs: readonly { path: string; linkTo: string | undefined }[];
   /** The KERNEL_FILES that this kernel has. */
@@ -32,7 +32,7 @@ export const KERNEL_FILES = ['keys', 'key-users', 'kcore', 'kmsg', 'timer_list',
   (name) => `/proc/${name}`,
 );
 
-/** The launcher opens the seccomp filter under this number. */
+/** Descriptor number under which the launcher opens the seccomp filter. */
 export const FILTER_DESCRIPTOR = 10;
 
 /** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. */
@@ -51,7 +51,7 @@ export function bubblewrapArguments(
   { programs, kernelFiles }: HostRoot,
 ): string[] {
   return [
-    // --die-with-parent: the parent is the launcher, which outlives the worker.
+    // --die-with-parent refers to the launcher, which is the parent and outlives the worker.
     ...['--unshare-all', '--die-with-parent', '--new-session', '--as-pid-1', '--cap-drop', 'ALL'],
     ...(sharesNetwork ? ['--share-net'] : []),
     ...['--hostname', 'shellfleet'],

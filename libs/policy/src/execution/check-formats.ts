@@ -3,7 +3,7 @@ import { withSetting } from './refusal.ts';
 
 const SETTING = 'SHELLFLEET_ALLOW_UNREDACTED=1, or allow.redactFormats of SHELLFLEET_CONFIG';
 
-/** Refuses to switch off the built-in formats, unless the operator allows it. */
+/** Returns an issue if the spec switches off the built-in formats and the operator does not allow that. */
 export function checkFormats(
   { redactFormats }: Pick<ResolvedSessionSpec, 'redactFormats'>,
   allowances: { redactFormats?: boolean },

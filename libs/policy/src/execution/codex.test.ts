@@ -9,7 +9,7 @@ const allowances = {
   controlGroups: true,
 };
 
-// Help texts of the programs, without the options.
+// Help texts of the programs, of which only the options are left out.
 const HELP = {
   '0.169.0': `Run commands within a Codex-provided sandbox
 
@@ -96,7 +96,7 @@ describe('planCodex', () => {
     ['sandbox_workspace_write.network_access', true, /does not narrow/],
     ['sandbox_workspace_write.writable_roots', ['/'], /is not a setting that a session may give/],
     ['notify', ['/bin/sh'], /is not a setting that a session may give/],
-  ])('refuses an override of %s that could give more', (key, value, message) => {
+  ])('refuses an override of %s that could widen the sandbox', (key, value, message) => {
     expect(refusalOf({ [key]: value })).toEqual([
       { path: `policy.configOverrides.${key}`, message: expect.stringMatching(message) },
     ]);

@@ -6,7 +6,7 @@ import { refuse } from './refusal.ts';
 // the Codex CLI around the shell. This file decides on Codex's settings; Codex enforces them.
 
 export interface CodexPlan extends HostPolicyPlan {
-  /** `-c key=value` of the call, by key. */
+  /** Settings of the call (`-c key=value`), by key. */
   config: Record<string, unknown>;
 }
 
@@ -31,7 +31,10 @@ export function planCodex(spec: ResolvedSessionSpec, allowances: HostAllowances)
   return { ...plan, config };
 }
 
-/** Reads the form of the call from the text of `codex sandbox --help`. Returns undefined if it is not known. */
+/**
+ * Returns the form of the call, as the text of `codex sandbox --help` shows it. Returns undefined if the text shows
+ * neither form.
+ */
 export function readCodexForm(help: string): CodexForm | undefined {
   if (/^\s+linux\s+Run a command/m.test(help)) return 'linux';
   return /^Usage: codex sandbox \[OPTIONS\] \[COMMAND\]/m.test(help) ? 'plain' : undefined;

@@ -6,13 +6,19 @@ export const WORKSPACE_PATH = '/workspace';
 
 const MOUNTS_NOT = 'is not below a directory that this host lets sessions mount';
 
-/** Checks a workspace, whose symbolic links are resolved: a link could lead out of an allowed directory. */
+/**
+ * Checks a workspace. Its symbolic links must be resolved before, because a link could lead out of an allowed
+ * directory.
+ */
 export function checkWorkspace(workspace: string | undefined, allowed: readonly string[]): FieldIssue[] {
   if (workspace === undefined || allowed.some((directory) => isWithin(workspace, directory))) return [];
   return [{ path: 'workspace', message: withSetting(MOUNTS_NOT, 'SHELLFLEET_WORKSPACES') }];
 }
 
-/** Checks `cwd`, which must not name a file descriptor: the engine enters it before isolation (CVE-2024-21626). */
+/**
+ * Checks `cwd`. It must not name a file descriptor, because the engine enters the directory before isolation
+ * (CVE-2024-21626).
+ */
 export function checkCwd(cwd: string): FieldIssue[] {
   const isKernels = ['/proc', '/sys', '/dev'].some((directory) => isWithin(cwd.replace(/\/+/g, '/'), directory));
   return isKernels || cwd.split('/').includes('..') ? [{ path: 'cwd', message: 'must be an ordinary directory' }] : [];

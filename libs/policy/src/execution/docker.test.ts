@@ -42,7 +42,7 @@ describe('planDocker', () => {
     });
   });
 
-  test('takes the named image, otherwise full where the host has it, otherwise slim', () => {
+  test('takes the image of the spec, else full if the host has it, else slim', () => {
     const full = { defaultImage: 'full', images: [] };
     expect(plan({}, full)).toMatchObject({
       image: 'shellfleet/session:full',
@@ -64,7 +64,7 @@ describe('planDocker', () => {
   });
 
   // S3-15, S3-31
-  test('closes root and workspace in the mode read-only, and neither in other modes', () => {
+  test('makes root and workspace read-only in the mode read-only, and neither in other modes', () => {
     const closed = { readOnlyRootfs: true, readOnlyWorkspace: true };
     const sandbox = { mode: 'read-only' };
     expect(plan({ sandbox })).toMatchObject({ ...closed, workspace: undefined });
@@ -169,7 +169,7 @@ describe('planDocker', () => {
     ['registry.example:5000/team/tools:3', ['registry.example:5000/team/tools'], true],
     ['registry.example:5000/teammate/tools', ['registry.example:5000/team/'], false],
     ['shellfleet/session:1', [], true],
-  ])('case 40: decides about the image %s under the list %j: allowed is %s', (image, images, isAllowed) => {
+  ])('decides about the image %s under the list %j: allowed is %s', (image, images, isAllowed) => {
     expect(refusalOf({ image }, { images }) === undefined).toBe(isAllowed);
   });
 });

@@ -21,15 +21,20 @@ import { DEFAULT_USER, type SessionUser, toSessionUser } from './user.ts';
 // cannot be enforced is refused, never weakened (invariant 9). Submit has checked the syntax of the spec.
 
 export interface DockerAllowances {
-  /** Whole names, repositories, or prefixes that end in '/'. 'any' allows every image. */
+  /**
+   * Images that a session may name: whole names, repositories, or prefixes that end in '/'. 'any' allows every image.
+   */
   images: readonly string[] | 'any';
   /** How many containers the host keeps for a post-mortem. Default: none. */
   kept?: number;
-  /** Whole names of `full` and `slim`. Default: SESSION_IMAGES. */
+  /** Whole names of the images `full` and `slim`. Default: SESSION_IMAGES. */
   sessionImages?: SessionImages | undefined;
   /** Image of a session that names none. `full` means `slim` while the host lacks the image `full`. */
   defaultImage: string;
-  /** 'root' allows uid and gid 0. 'image' allows user names and the image's own default user. */
+  /**
+   * Users that a session may name besides plain uids. 'root' allows uid and gid 0. 'image' allows user names and the
+   * image's own default user.
+   */
   users: readonly ('root' | 'image')[];
   /** Whether each session has a separate uid, which no spec chooses. By default sessions have DEFAULT_USER. */
   ownUids?: boolean;
@@ -53,7 +58,7 @@ const NO_CPU_TIME = 'the docker policy cannot bound CPU seconds: use limits.cpus
 
 export interface DockerPlan {
   image: string;
-  /** The image to use where the host lacks `image`. */
+  /** The image that is used if the host lacks `image`. */
   otherwiseImage?: string;
   /** `uid:gid` or a name. Undefined: the image's own user. */
   user: string | undefined;
@@ -76,7 +81,10 @@ export interface DockerPlan {
   };
 }
 
-/** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. `spec.workspace` has no symbolic links. */
+/**
+ * Plans the session. The symbolic links of `spec.workspace` must be resolved. Throws SANDBOX_UNAVAILABLE with every
+ * refused field.
+ */
 export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowances): DockerPlan {
   const user = toSessionUser(spec.user ?? DEFAULT_USER);
   const { image, otherwise } =
@@ -108,7 +116,7 @@ export function planDocker(spec: ResolvedSessionSpec, allowances: DockerAllowanc
   };
 }
 
-/** Returns the fields that this host refuses and another host may run. */
+/** Returns the fields that this host refuses and another host may accept. */
 export function checkDockerOffer(spec: ResolvedSessionSpec, allowances: DockerAllowances): FieldIssue[] {
   const { memoryBytes, cpus, pids, diskBytes } = withDefaultLimits(spec.limits);
   const { bounds } = allowances;

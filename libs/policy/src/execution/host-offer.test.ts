@@ -40,7 +40,7 @@ describe('the offer of a host', () => {
       'redactFormats',
       'SHELLFLEET_ALLOW_UNREDACTED=1, or allow.redactFormats of SHELLFLEET_CONFIG',
     ],
-  ])('refuses %j when it is the least offer, but not with %j', (spec, offer, path, setting) => {
+  ])('refuses %j if the operator allows nothing, but not with %j', (spec, offer, path, setting) => {
     expect(refused(spec, {})).toEqual([[path, setting]]);
     expect(refused(spec, offer)).toEqual([]);
   });
@@ -62,7 +62,7 @@ describe('the offer of a host', () => {
     expect(refused(spec, offer)).toEqual([[path, setting]]);
   });
 
-  test('does not refuse a field that every host refuses', () => {
+  test('does not refuse a field that every host would refuse', () => {
     expect(refused({ limits: { cpuTimeSeconds: 10 } }, {})).toEqual([]);
     expect(refused({ cwd: '/proc/self/fd/7' }, {})).toEqual([]);
   });

@@ -10,8 +10,8 @@ import { checkDockerOffer } from './docker.ts';
 import { checkHostOffer } from './host.ts';
 
 /**
- * Returns the fields that a host with this offer refuses and another host may run. Fields that every host refuses are
- * left out: a host takes such a session, and the session's commands end with the refusal.
+ * Returns the fields that a host with this offer refuses and another host may accept. Fields that every host refuses
+ * are left out: a host takes such a session, and then ends its commands with the refusal.
  */
 export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defaultImage: string): FieldIssue[] {
   if (refusedSandbox(spec).length > 0) return [];

@@ -30,7 +30,7 @@ describe('patterns of host names', () => {
     ['*.example.org', ['*.a.example.org', 'example.org'], false],
     ['*.example.org:8443', ['*.example.org'], false],
     ['example.org', [], false],
-  ])('decide whether %s is within %j: %s', (pattern, others, expected) => {
+  ])('are compared with each other: that %s is within %j is %s', (pattern, others, expected) => {
     expect(isWithinPatterns(pattern, others)).toBe(expected);
   });
 });

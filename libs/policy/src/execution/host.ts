@@ -27,7 +27,7 @@ export interface HostAllowances {
 }
 
 export interface HostPolicyPlan {
-  /** A directory of the host. Undefined: a temporary one. */
+  /** Directory of the host that is the workspace. Undefined: a temporary directory. */
   workspace: string | undefined;
   /** Limits of the whole session. Undefined: this host has no control groups, and the spec asks for no limit. */
   group: { memoryBytes: number; cpus: number; pids: number } | undefined;
@@ -41,7 +41,10 @@ export interface HostPolicyPlan {
 
 const NO_GROUPS = 'this host has no control group for its sessions, so nothing can bound it';
 
-/** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. `spec.workspace` has no symbolic links. */
+/**
+ * Plans the session. The symbolic links of `spec.workspace` must be resolved. Throws SANDBOX_UNAVAILABLE with every
+ * refused field.
+ */
 export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances): HostPolicyPlan {
   const { limits } = spec;
   const { controlGroups } = allowances;
@@ -62,7 +65,10 @@ export function planHost(spec: ResolvedSessionSpec, allowances: HostAllowances):
   };
 }
 
-/** Returns the fields that this host refuses and another may run, also for the policies that build on policy `host`. */
+/**
+ * Returns the fields that this host refuses and another host may accept. It is also used by the policies that build on
+ * policy `host`.
+ */
 export function checkHostOffer(spec: ResolvedSessionSpec, allowances: HostAllowances): FieldIssue[] {
   const { limits } = spec;
   const { controlGroups } = allowances;

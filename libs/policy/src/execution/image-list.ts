@@ -6,7 +6,7 @@ export function isListedImage(image: string, list: readonly string[]): boolean {
   );
 }
 
-/** Removes tag and digest. A colon before the last slash belongs to a registry's port. */
+/** Removes tag and digest from an image name. A colon before the last slash belongs to the port of a registry. */
 function repositoryOf(image: string): string {
   const withoutDigest = image.split('@')[0] ?? '';
   const colon = withoutDigest.indexOf(':', withoutDigest.lastIndexOf('/') + 1);

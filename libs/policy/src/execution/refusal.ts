@@ -1,6 +1,6 @@
 import { type FieldIssue, ShellfleetError } from '@shellfleet/protocol';
 
-/** Adds the names of the settings with which an operator allows what a spec asks for. */
+/** Adds to a message the name of the setting with which an operator allows what a spec asks for. */
 export const withSetting = (message: string, setting: string) => `${message} (its operator's setting: ${setting})`;
 
 /** Throws SANDBOX_UNAVAILABLE with each field in which a spec asks for more than the host allows or can enforce. */

@@ -37,7 +37,7 @@ const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> =
 };
 
 describe('the table of modes and networks under each policy', () => {
-  // The networks are written out here, so that none can be lost.
+  // The networks are listed here, not taken from the schema, so that a missing one is noticed.
   const networks = ['restricted', 'limited', 'full'] as const;
   const modes = Object.keys(EXPECTED.docker) as (typeof SANDBOX_MODES)[number][];
   const rows = POLICIES.flatMap((policy) => modes.map((mode) => [policy, mode] as const));
@@ -98,7 +98,7 @@ describe('a spec without sandbox options', () => {
 
 describe('selection', () => {
   // S3-20
-  test("gives no sandbox for 'forbid', if the operator lists danger-full-access", () => {
+  test("of 'forbid' gives no sandbox if the operator lists danger-full-access", () => {
     expect(resolveSandbox(specOf('docker', { selection: 'forbid' }))).toMatchObject({
       mode: 'danger-full-access',
       sandboxed: false,
@@ -110,7 +110,7 @@ describe('selection', () => {
   });
 
   // S3-17, S3-20, S3-21
-  test("refuses 'require' on every platform where no sandbox holds a command back", () => {
+  test("of 'require' is refused wherever the policy or mode makes no sandbox", () => {
     expect(pathsOf('docker', { selection: 'require' })).toEqual([]);
     expect(pathsOf('host', { selection: 'require' })).toEqual(['sandbox.selection']);
     expect(pathsOf('docker', { selection: 'require', mode: 'danger-full-access' })).toEqual(['sandbox.selection']);
@@ -144,7 +144,7 @@ describe('a mode, network or host name that the operator has not listed', () => 
     ]);
   });
 
-  test('is refused by host name, where a listed pattern covers the names within it', () => {
+  test('is refused by host name, unless a listed pattern covers the name', () => {
     const limited = (allowedHosts: string[]) => specOf('docker', { network: 'limited', allowedHosts });
     expect(checkSandbox(limited(['a.example.org', '*.b.example.org', 'registry.npmjs.org:443']), EVERYTHING)).toEqual(
       [],

@@ -10,7 +10,9 @@ import {
 import { isWithinPatterns } from './host-patterns.ts';
 import { withSetting } from './refusal.ts';
 
-/** Sandboxes that the operator of a host allows, besides those that its policies provide anyway. */
+/**
+ * Sandboxes that the operator of a host allows, in addition to those that its policies provide without being listed.
+ */
 export interface SandboxAllowances {
   modes: readonly SandboxMode[];
   networks: readonly NetworkAccess[];
@@ -26,17 +28,18 @@ export const DEFAULT_SANDBOX_ALLOWANCES: SandboxAllowances = {
 
 const LEAST_MODE: SandboxMode = 'read-only';
 
-/** Returns what this host refuses, and why. */
+/** Returns the fields that this host refuses, with the reasons. */
 export function checkSandbox(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
   return [...refusedSandbox(spec), ...checkAllowed(spec, allowances)];
 }
 
-/** Returns what the operator of this host does not allow. */
+/** Returns the fields that the operator of this host does not allow, with the reasons. */
 export function checkAllowed(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
   const asked = resolveSandbox(spec);
   const { usual } = SANDBOX_TABLE[spec.policy.type];
   return [
-    // The operator need not list less than the policy provides anyway, so that is no reason to wait for another host.
+    // A mode that the policy provides without being listed is always allowed, so it is no reason to wait for another
+    // host.
     ...checkListed('mode', asked.mode, usual.mode, [LEAST_MODE, ...allowances.modes]),
     ...checkListed('network', asked.network, usual.network, allowances.networks),
     ...checkHosts(asked.allowedHosts, allowances.hosts),

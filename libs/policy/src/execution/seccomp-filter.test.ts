@@ -10,7 +10,7 @@ describe.each(ARCHITECTURES)('the filter of %s', (architecture) => {
   const profile = sessionSeccompProfile();
   const program = compileSeccomp(profile, architecture);
 
-  test('decides about every call as the profile says, whatever its arguments', () => {
+  test('decides about every call as the profile does, whatever its arguments', () => {
     const wanted = wantedAnswers(profile, architecture);
     for (let number = 0; number < 600; number++) {
       for (const argument of [0n, 1n, 2n, 3n, 16n, 0x20008n, 0x10000000n, 0xffffffffn, 0x1_0000_0002n, 2n ** 64n - 1n])
@@ -30,7 +30,7 @@ describe.each(ARCHITECTURES)('the filter of %s', (architecture) => {
     expect(answer(program, AUDIT[architecture], 0xffffffff, 0n)).toBe(1);
   });
 
-  test('spends few instructions on an ordinary call', () => {
+  test('executes few instructions for an ordinary call', () => {
     expect(steps(program, AUDIT[architecture], syscallNumbers(architecture)('read') ?? -1, 0n)).toBeLessThan(16);
     expect(program.length / 8).toBeLessThan(600);
   });

@@ -26,19 +26,19 @@ const LONGEST_STEP = 255;
 
 interface Instruction {
   code: number;
-  /** Number of instructions to skip if the comparison holds. */
+  /** Number of instructions to skip if the comparison is true. */
   ifTrue?: number;
   ifFalse?: number;
   operand: number;
 }
 
-/** The answer for calls from this number on, up to the next decision. */
+/** The answer for all calls from the number `from` up to the next decision. */
 interface Decision {
   from: number;
   answer: Instruction[];
 }
 
-/** Returns an array of struct sock_filter in the byte order of both architectures. */
+/** Returns the filter as an array of struct sock_filter, in the byte order that both architectures have. */
 export function compileSeccomp(profile: SeccompProfile, architecture: CallArchitecture): Uint8Array {
   const search = halve(toDecisions(profile, architecture));
   return toBytes([
@@ -83,7 +83,7 @@ function conditional(rule: SeccompRule): Instruction[] {
   return steps;
 }
 
-/** Returns instructions that skip `rest` others if the condition does not hold. */
+/** Returns instructions that skip the next `rest` instructions if the condition does not hold. */
 function check(condition: NonNullable<SeccompRule['args']>[number], rest: number): Instruction[] {
   const isMasked = condition.op === 'SCMP_CMP_MASKED_EQ';
   const wanted = isMasked ? (condition.valueTwo ?? 0) : condition.value;
@@ -93,12 +93,15 @@ function check(condition: NonNullable<SeccompRule['args']>[number], rest: number
     ...(isMasked ? [{ code: AND, operand: condition.value }] : []),
     { code: JUMP_IF_EQUAL, ifFalse: rest, operand: wanted },
   ];
-  // Masks have 32 bits here, so the higher bits of the argument do not count.
+  // Masks have 32 bits here, so the upper half of the argument is not compared.
   if (isMasked) return low;
   return [load(at + 4), { code: JUMP_IF_EQUAL, ifFalse: low.length + rest, operand: 0 }, ...low];
 }
 
-/** Splits the search. A conditional jump reaches 255 instructions, so longer distances need a jump instruction. */
+/**
+ * Returns instructions for a binary search. A conditional jump reaches 255 instructions, so longer distances need a
+ * jump instruction.
+ */
 function halve(decisions: Decision[]): Instruction[] {
   const [first] = decisions;
   if (decisions.length <= 1) return first?.answer ?? [fail(EPERM)];

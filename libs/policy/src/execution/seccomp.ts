@@ -47,7 +47,10 @@ const SOCKET_FAMILIES = [1, 2, 10, 16];
 /** All CLONE_NEW* flags of clone(2), which a fork or a new thread does not set. */
 const NEW_NAMESPACE_FLAGS = 0x7e020000;
 
-/** Linux and BSD-like personalities that keep address randomisation; 0xffffffff only reads the current one. */
+/**
+ * Personalities of Linux and similar systems that keep address randomisation. 0xffffffff only reads the current
+ * personality.
+ */
 const PERSONALITIES = [0x0, 0x0008, 0x20000, 0x20008, 0xffffffff];
 
 const ENOSYS = 38;

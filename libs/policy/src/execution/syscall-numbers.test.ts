@@ -10,7 +10,7 @@ const HEADERS = {
   arm64: '/usr/include/asm-generic/unistd.h',
   x64: '/usr/include/x86_64-linux-gnu/asm/unistd_64.h',
 } as const;
-/** From this number on, new calls have one number for all architectures. */
+/** First number from which new calls have the same number on all architectures. */
 const FIRST_COMMON = 424;
 
 const names = [...new Set(sessionSeccompProfile().syscalls.flatMap((rule) => rule.names))];
@@ -20,10 +20,10 @@ const onThisMachine = process.arch === 'x64' ? (['x64', 'arm64'] as const) : (['
 describe.each(onThisMachine)('the numbers of system calls of %s', (architecture) => {
   const numberOf = syscallNumbers(architecture);
 
-  test("are the kernel's, and undefined for calls that the architecture lacks", () => {
+  test('equal those of the kernel, and are undefined for calls that the architecture lacks', () => {
     const known = readHeader(HEADERS[architecture]);
     const newest = Math.max(...known.values());
-    // An older header lacks newer calls.
+    // Calls that are newer than the header are left out.
     const older = names.filter((name) => (numberOf(name) ?? 0) <= newest);
     expect(Object.fromEntries(older.map((name) => [name, numberOf(name)]))).toEqual(
       Object.fromEntries(older.map((name) => [name, known.get(name)])),
@@ -39,7 +39,10 @@ describe.each(onThisMachine)('the numbers of system calls of %s', (architecture)
   });
 });
 
-/** Returns numbers by name. `__NR3264_…` are named differently on 32 bits; `__NR_syscalls` is the count. */
+/**
+ * Returns the numbers by name. `__NR3264_…` has another name on 32 bits. `__NR_syscalls` is the number of calls, and is
+ * ignored.
+ */
 function readHeader(path: string): Map<string, number> {
   const lines = readFileSync(path, 'utf8').matchAll(/^#define __NR(?:3264)?_(\w+)\s+(\d+)\s*$/gm);
   const found = new Map([...lines].map(([, name = '', number]) => [name, Number(number)]));

@@ -1,6 +1,7 @@
 import { DEFAULTS } from '@shellfleet/protocol';
 
-// An image decides which uid a user name stands for, which may be 0. So operators must allow names like root.
+// Only the image determines which uid a user name has, which may be 0. So a user name needs the permission of the
+// operator, as root does.
 
 export const DEFAULT_USER = DEFAULTS.session.user;
 
@@ -15,7 +16,10 @@ export interface SessionUser {
   needs: 'root' | 'image' | undefined;
 }
 
-/** Parses a user. A uid alone gets the same gid, since the engine would use the image's choice or group 0. */
+/**
+ * Parses a user. A uid alone gets the gid of the same number, because the engine would otherwise use the image's choice
+ * or group 0.
+ */
 export function toSessionUser(user: string): SessionUser {
   const owner = { uid: 1000, gid: 1000 };
   if (user === IMAGE_USER) return { name: undefined, owner, needs: 'image' };

@@ -26,7 +26,7 @@ describe('the wider sandbox of a session', () => {
       { mode: 'workspace-write', network: 'restricted' },
     ],
     [
-      'what it has already, where that is more',
+      'what the session has already, if that is more',
       { sandbox: { mode: 'workspace-write' } },
       { mode: 'read-only', network: 'full' },
       { mode: 'workspace-write', network: 'full' },
@@ -50,7 +50,7 @@ describe('the wider sandbox of a session', () => {
     });
   });
 
-  test('reaches under limited all hosts that the operator lists, if the session reaches fewer', () => {
+  test('under `limited` reaches all hosts that the operator lists, if the session reaches fewer', () => {
     const own = { sandbox: { network: 'limited', allowedHosts: ['pypi.org'] } };
     const limited = { mode: 'workspace-write', network: 'limited', allowedHosts: WITH_HOSTS.hosts, ...rest };
     expect(sandboxOf(own, { network: 'limited' }, WITH_HOSTS)).toEqual(limited);
@@ -59,13 +59,13 @@ describe('the wider sandbox of a session', () => {
     expect(sandboxOf(all, { network: 'limited' }, WITH_HOSTS)).toMatch('is not wider');
   });
 
-  test("keeps the session's host names where only the mode is wider", () => {
+  test("keeps the session's host names if only the mode is wider", () => {
     const own = { sandbox: { mode: 'read-only', network: 'limited', allowedHosts: ['pypi.org'] } };
     const expected = { mode: 'workspace-write', network: 'limited', allowedHosts: ['pypi.org'], ...rest };
     expect(sandboxOf(own, { mode: 'workspace-write' }, WITH_HOSTS)).toEqual(expected);
   });
 
-  test("drops Codex settings that would narrow what is wider, and keeps the session's others", () => {
+  test("drops Codex settings that would narrow the wider sandbox, and keeps the session's other settings", () => {
     const configOverrides = {
       sandbox_mode: 'read-only',
       'sandbox_workspace_write.network_access': false,
@@ -90,7 +90,7 @@ describe('leaving the sandbox of a session', () => {
     ],
     ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
     ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
-    // The wider sandbox would be the same container, in which the command would fail again.
+    // Outside, the command would run in the same container and fail again.
     ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
     [
       'whose policy cannot have it',
@@ -99,7 +99,7 @@ describe('leaving the sandbox of a session', () => {
       'sandbox.mode: the bubblewrap policy makes a sandbox of its own',
     ],
     [
-      'that must have a sandbox',
+      'that requires a sandbox',
       { sandbox: { mode: 'read-only', selection: 'require' } },
       { mode: 'danger-full-access' },
       "sandbox.selection: 'require' asks for a sandbox",
@@ -122,7 +122,7 @@ describe('leaving the sandbox of a session', () => {
     [['/srv/project/bash'], TARGET],
     [['busybox']],
     [['busybox', 'sh', '-l']],
-  ])('is refused with the shell %j, which might read its files first', (shell, workspace = '/srv/a') => {
+  ])('is refused with the shell %j, which might read files of the session first', (shell, workspace = '/srv/a') => {
     expect(widen({ shell, workspace }, { network: 'full' })).toEqual({ refusal: expect.stringContaining('its shell') });
   });
 

@@ -40,7 +40,7 @@ type Plannable = Pick<ResolvedSessionSpec, 'policy' | 'sandbox'>;
 const BREADTH_OF_MODE: Record<SandboxMode, number> = {
   'read-only': 0,
   'workspace-write': 1,
-  // Under every policy that makes a sandbox, this mode has the same limits.
+  // Under every policy that makes a sandbox, this mode has the limits of `workspace-write`.
   'danger-full-access': 1,
   external: 2,
 };
@@ -54,7 +54,10 @@ const NO_SHARED_FILES =
 const READS_FILES =
   'its shell is not plainly bash, dash, ash or sh of the system, and might read files of the session before the command';
 
-/** Plans the wider sandbox of a session's commands. `refusal` ends a sentence with the reason why they cannot leave. */
+/**
+ * Plans the wider sandbox of a session's commands. `refusal` is the reason why they cannot leave the sandbox, as the
+ * end of a sentence.
+ */
 export function widenSandbox(
   spec: ResolvedSessionSpec,
   settings: WiderSettings | undefined,
@@ -113,12 +116,14 @@ function widen(
 const SHELLS = ['bash', 'dash', 'ash', 'sh'];
 const HARMLESS_OPTIONS = ['--norc', '--noprofile', '--posix', '-p'];
 
-/** Tells whether the shell is a plain bash, dash, ash or sh of the system, whose arguments run and read nothing. */
+/**
+ * Tells whether the shell is a plain bash, dash, ash or sh of the system whose arguments make it run and read nothing.
+ */
 export function isPlainShell(spec: Pick<ResolvedSessionSpec, 'shell' | 'workspace'>): boolean {
   return readsNoFile(spec.shell, [WORKSPACE_PATH, workspaceOf(spec)?.target ?? WORKSPACE_PATH]);
 }
 
-/** Tells whether the shell reads nothing that the session can write in its `directories`, its program included. */
+/** Tells whether the shell, including its program, reads nothing that the session can write in its `directories`. */
 function readsNoFile(shell: readonly string[] | undefined, directories: readonly string[]): boolean {
   if (shell === undefined) return true;
   const [program = '', ...words] = shell;

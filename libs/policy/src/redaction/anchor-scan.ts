@@ -11,12 +11,15 @@ export interface Anchor {
   fold?: boolean;
   /** Bytes before the anchor that exclude a finding. */
   notAfter?: ByteSet;
-  /** Checks the text at the anchor, which begins at `at`. Without `check` the anchor alone is the finding. */
+  /**
+   * Checks whether the text at the anchor, which begins at `at`, is a finding. Without `check`, the anchor alone is the
+   * finding.
+   */
   check?(window: ScanWindow, at: number, findings: Findings): void;
 }
 
 const HASH_FACTOR = 0x9e3779b1;
-/** An item of #heads (16 bits) can then number every chain. */
+/** Most bits of a hash, so that an item of #heads (16 bits) can number every chain. */
 const MOST_BITS = 15;
 
 /** Searches for thousands of anchors in one pass, with a hash table of their first three bytes. */
@@ -25,10 +28,10 @@ export class AnchorScan implements Source {
   readonly #spot: AnchorBits;
   readonly #readsLeft: boolean;
   readonly #shift: number;
-  /** Index in #chains by the hash of three bytes; 0 for none. */
+  /** Hash of three bytes → index in #chains, or 0 if there is no chain. */
   readonly #heads: Uint16Array;
   readonly #chains: { trigram: number; anchors: Anchor[] }[][] = [[]];
-  /** Anchors by their first one and two bytes, for the end of the text. */
+  /** Anchors by their first byte and by their first two bytes, for anchors that are cut off at the end of the text. */
   readonly #byPrefix = new Map<number, Anchor[]>();
 
   constructor(anchors: readonly Anchor[], spot: AnchorBits) {
@@ -55,7 +58,10 @@ export class AnchorScan implements Source {
     }
   }
 
-  /** Marks the first two bytes of each anchor (at an even offset), and its second and third (at an odd one). */
+  /**
+   * Marks the first two bytes of each anchor, for an anchor at an even offset, and its second and third bytes, for an
+   * odd offset.
+   */
   mark(pairs: PairTable): void {
     for (const { trigram } of this.#chains.flat()) {
       pairs.add(trigram >> 16, (trigram >> 8) & 0xff, this.#spot.here);
@@ -84,7 +90,7 @@ export class AnchorScan implements Source {
         const head = heads[Math.imul(trigram, HASH_FACTOR) >>> shift]!;
         if (head !== 0) this.#look(window, at, trigram, head, findings);
       }
-      // Text after an open start is searched again when it is known whether the start is a finding.
+      // The text after an open start is searched again later, when it is known whether the start is a finding.
       if (at > findings.openAt) break;
     }
     if (!window.complete) this.#openAtEnd(window, findings);
@@ -107,7 +113,7 @@ export class AnchorScan implements Source {
     }
   }
 
-  /** Reports the last two bytes as open if an anchor may begin there, since the hash table needs three. */
+  /** Reports a start in the last two bytes as open if an anchor may begin there. The hash table needs three bytes. */
   #openAtEnd({ bytes, from, to, end }: ScanWindow, findings: Findings): void {
     for (let at = Math.max(from, end - 2); at < Math.min(to, end); at += 1) {
       const prefix = at === end - 1 ? bytes[at]! : 0x10000 | (bytes[at]! << 8) | bytes[at + 1]!;

@@ -1,4 +1,4 @@
-/** A set of bytes, as a table of 256 items: 1 for each byte of the set. */
+/** A set of bytes, as a table of 256 items. The item of a byte in the set is 1. */
 export type ByteSet = Uint8Array;
 
 /** Returns the ASCII characters of a regular expression's class, such as `a-z0-9_`. */

@@ -52,11 +52,11 @@ describe('a rule that can never work', () => {
     [{ type: 'x', strategy: 'redact', pattern: '(?:[a-z]{100}){50}' }, 'pattern', expect.any(String)],
     [{ type: 'x', strategy: 'redact', pattern: 'x'.repeat(1001) }, 'pattern', 'must be at most 1000 characters'],
     [{ type: 'x', strategy: 'redact', pattern: '' }, 'pattern', 'must not be empty'],
-  ])('is refused when rules are compiled: %j', (rule, path, message) => {
+  ])('is refused when the rules are compiled: %j', (rule, path, message) => {
     expect(issuesOf([rule])).toEqual(reason(`redaction.0.${path}`, message));
   });
 
-  test('is refused when rules are compiled: the 65th', () => {
+  test('is refused when it is the 65th rule', () => {
     const rules = Array.from({ length: 65 }, () => ({ type: 'email', strategy: 'redact' }));
     expect(issuesOf(rules)).toEqual(reason('redaction', 'must hold at most 64 rules'));
   });
@@ -111,7 +111,7 @@ describe('the text of each strategy', () => {
 
 describe('text that several rules find', () => {
   const secrets = { MAIL: 'alice@example.com' };
-  test('is named after the known secret, a rule that blocks, or the first rule', () => {
+  test('is named after the known secret, else a rule that blocks, else the first rule', () => {
     const rules: RedactionRule[] = [
       { type: 'url', strategy: 'redact' },
       { type: 'email', strategy: 'redact' },
@@ -124,7 +124,7 @@ describe('text that several rules find', () => {
     expect(redact(block, text).blocked).toEqual({ type: 'mail', reason: 'matched' });
   });
 
-  test('is replaced in full, even where one of the rules shows a part', () => {
+  test('is replaced completely, even if one of the rules shows a part', () => {
     const rules: RedactionRule[] = [
       { type: 'email', strategy: 'mask' },
       { type: 'name', strategy: 'redact', pattern: 'alice' },
@@ -168,7 +168,7 @@ describe('compiled redaction', () => {
     expect(redaction.text(text).text).toBe('x [REDACTED_SECRET] y');
   });
 
-  test('finds tokens unless formats are switched off, and the types that rules name even then', () => {
+  test('finds tokens unless formats are switched off, and even then those whose types rules name', () => {
     const text = `ghp_${'a1'.repeat(18)} npm_${'b2'.repeat(18)}`;
     const rules: RedactionRule[] = [{ type: 'npm_token', strategy: 'mask' }];
     expect(compileRedaction({ hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] [REDACTED_NPM_TOKEN]');
@@ -179,7 +179,7 @@ describe('compiled redaction', () => {
     );
   });
 
-  test('needs only rules for createRedactor()', () => {
+  test('needs nothing but rules for createRedactor()', () => {
     const redactor = createRedactor([{ type: 'email', strategy: 'redact' }]);
     expect(
       `${redactor.push(Buffer.from('to a@ex'))}|${redactor.push(Buffer.from('ample.com\n'))}|${redactor.end()}`,

@@ -19,13 +19,15 @@ export interface RedactionOptions {
   hashKey: Uint8Array;
   /** Whether tokens of well-known formats are found. Default: true. */
   tokens?: boolean;
-  /** A monotonic clock in milliseconds, for the time budget of custom patterns. Without it there is no budget. */
+  /** Monotonic clock in milliseconds, for the time budget of custom patterns. Without a clock there is no budget. */
   now?: () => number;
 }
 
 /** A session's rules and secrets, compiled once for all of its streams and texts. */
 export interface Redaction {
-  /** Creates a redactor for one stream. `before` are the last bytes that an earlier redactor of the stream released. */
+  /**
+   * Creates a redactor for one stream. `before`: the last bytes that an earlier redactor of the same stream released.
+   */
   redactor(options?: { before?: Uint8Array }): Redactor;
   /** Redacts a whole text: an error, a command's script, the name of a file, a line of a log. */
   text(text: string): RedactedText;
@@ -73,7 +75,7 @@ export function validateRedaction(spec: {
   compileRedaction({ rules: spec.redaction, secrets: spec.secrets, hashKey: new Uint8Array(32) });
 }
 
-/** Creates a redactor from rules alone, which finds tokens too. Its hash key is random. */
+/** Creates a redactor from rules alone. It finds tokens too, and its hash key is random. */
 export function createRedactor(rules: readonly RedactionRule[]): Redactor {
   return compileRedaction({ rules, hashKey: crypto.getRandomValues(new Uint8Array(32)) }).redactor();
 }
@@ -91,7 +93,7 @@ function redactText(redactor: Redactor, text: string): RedactedText {
 
 interface CompiledRules {
   detectors: Source[];
-  /** Types of tokens for which a rule gives the strategy. */
+  /** Types of tokens for which a rule sets the strategy. */
   tokens: Map<string, Rule>;
   patterns: { rule: Rule; pattern: Pattern }[];
 }

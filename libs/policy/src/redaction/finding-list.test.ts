@@ -35,7 +35,7 @@ describe('the list of findings', () => {
     ]);
   });
 
-  test('keeps the earliest open start, and its strongest rule', () => {
+  test('keeps the earliest open start, with the strongest rule that reported it', () => {
     const findings = new FindingList();
     findings.open(second, 7);
     findings.open(second, 4);

@@ -8,7 +8,7 @@ export interface Finding {
   end: number;
 }
 
-/** Findings whose matches overlap. They are settled together or not at all. */
+/** Findings whose matches overlap. Either all of them are settled or none is. */
 export interface Span {
   from: number;
   end: number;
@@ -19,7 +19,10 @@ export interface Span {
 export class FindingList implements Findings {
   #findings: Finding[] = [];
   readonly #lastEnds = new Map<Rule, number>();
-  /** The end of the last finding. Most findings follow others of their rule, so it enters #lastEnds later. */
+  /**
+   * Rule and end of the last finding. Most findings have the rule of the one before, so they enter #lastEnds only when
+   * the rule changes.
+   */
   #lastRule: Rule | undefined;
   #lastEnd = 0;
   openAt = Number.POSITIVE_INFINITY;
@@ -43,7 +46,7 @@ export class FindingList implements Findings {
   }
 
   found(rule: Rule, from: number, start: number, end: number): void {
-    // More than one of a secret's written forms may match.
+    // Several written forms of one secret may match at the same place.
     const last = this.#findings[this.#findings.length - 1];
     if (last?.rule === rule && last.from === from && last.start === start && last.end === end) return;
     this.#findings.push({ source: this.#source, rule, from, start, end });
@@ -62,7 +65,7 @@ export class FindingList implements Findings {
     this.openAt = at;
   }
 
-  /** Tells whether these are all findings, in the order in which they were found. */
+  /** Tells whether `others` are exactly these findings, in the same order. */
   areSame(others: readonly Finding[]): boolean {
     return (
       others.length === this.#findings.length &&

@@ -13,7 +13,7 @@ const redaction = compileRedaction({
 });
 
 describe('redaction of a hostile flood', () => {
-  test.each(Object.entries(HOSTILE_FLOODS))('gives the same in any pieces and after a restart: %s', (_name, text) => {
+  test.each(Object.entries(HOSTILE_FLOODS))('is the same in any pieces and after a restart: %s', (_name, text) => {
     const input = Buffer.alloc(BYTES, Buffer.from(text, 'latin1'));
     const whole = feed(redaction.redactor(), [input]);
     const random = seededRandom(3);

@@ -6,7 +6,7 @@ import { compileRedaction } from './compile.ts';
 const hashKey = Buffer.alloc(32, 7);
 const BYTES = 100_000;
 const MOST_MS = 50;
-/** Quadratic work would take four times as long for twice the input. */
+/** Greatest ratio of the times for twice the input and for the input. Quadratic work would have a ratio of four. */
 const MOST_RATIO = 2.7;
 
 /** Time of `calibrate` on an idle core of the machine behind the figures in docs/output.md. */
@@ -21,7 +21,10 @@ interface Times {
   ratio: number;
 }
 
-/** Returns the least processor times over up to 30 rounds, or until they are `good`. Other work only adds to a time. */
+/**
+ * Returns the shortest processor times of up to 30 rounds, or of fewer if the times are `good`. Other work can only
+ * lengthen a time.
+ */
 function measure(rules: RedactionRule[], make: (bytes: number) => string, good: (times: Times) => boolean): Times {
   const redaction = compileRedaction({ rules, hashKey });
   const [input, doubled] = [Buffer.from(make(BYTES)), Buffer.from(make(2 * BYTES))];
@@ -31,7 +34,7 @@ function measure(rules: RedactionRule[], make: (bytes: number) => string, good: 
   };
   const times = (): Times => ({
     idleMs: least.input / Math.max(1, least.calibration / IDLE_CALIBRATION_MS),
-    // Shorter times are mostly the clock's own steps.
+    // Times below 2 ms consist mostly of the steps of the clock.
     ratio: least.doubled / Math.max(2, least.input),
   });
   for (let round = 0; round < MOST_ROUNDS && (round < 3 || !good(times())); round += 1) {

@@ -1,7 +1,7 @@
 import { type ByteSet, runEnd } from './bytes.ts';
 import type { ScanWindow } from './source.ts';
 
-/** The last run of bytes of one set that a scan has read. A run with many candidates is thus read only once. */
+/** The last run of bytes of one set that a scan has read. So a run with many candidates is read only once. */
 export class KnownRun {
   readonly #set: ByteSet;
   #scan = 0;

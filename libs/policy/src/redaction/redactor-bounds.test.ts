@@ -7,7 +7,7 @@ const hashKey = Buffer.alloc(32, 7);
 
 describe('the pending text of a redactor', () => {
   // REDACTION-3
-  test('counts as found when 64 KiB of text are pending, whatever the chunking', () => {
+  test('counts as found when 64 KiB are pending, whatever the chunking', () => {
     const redaction = compileRedaction({
       rules: [{ type: 'quote', strategy: 'mask', pattern: '(?s)<<.*>>' }],
       secrets: { A: 'aaaaaaaa' },
@@ -40,7 +40,7 @@ describe('the pending text of a redactor', () => {
   });
 
   // REDACTION-3
-  test('ends at 64 KiB with a replacement, which is the left side of what follows', () => {
+  test('ends at 64 KiB with a replacement, that counts as the text before later bytes', () => {
     const rules: RedactionRule[] = [
       { type: 'quote', strategy: 'redact', pattern: '(?s)<<.*>>' },
       { type: 'word', strategy: 'redact', pattern: String.raw`\bword\b` },
@@ -88,7 +88,7 @@ describe('the pending text of a redactor', () => {
     ['email', 'to alice@exa', 'alice@exa'],
     ['url', 'see https:/', 'https:/'],
     ['url', 'see https', 'https'],
-  ])('under the rule %s of "%s" is "%s"', (type, text, pending) => {
+  ])('under the rule %s, for "%s", is "%s"', (type, text, pending) => {
     const rules: RedactionRule[] = [{ type, strategy: 'redact' }];
     const redactor = compileRedaction({ rules, hashKey, tokens: false }).redactor();
     redactor.push(Buffer.from(text));

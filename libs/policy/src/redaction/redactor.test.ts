@@ -54,7 +54,7 @@ describe.each(INPUTS)('the redaction of %j', (input) => {
   });
 
   // REDACTION-2
-  test('is the same when another redactor continues after the released bytes', () => {
+  test('is the same when a new redactor continues after the released bytes', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feedRestarted(all, bytes, at), `restarted at ${at}`).toEqual(whole);
     }

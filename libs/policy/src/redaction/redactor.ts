@@ -18,7 +18,7 @@ import { PendingWindow } from './window.ts';
 // REDACTION-5. Where nothing is found, the output is the input, byte for byte, UTF-8 or not.
 // REDACTION-6. After a block nothing more is released, and nothing is pending.
 
-/** How many of the last released bytes a new redactor needs as `before`. More are ignored. */
+/** Number of last released bytes that a new redactor needs as `before`. Earlier bytes are ignored. */
 export const REDACTION_CONTEXT_BYTES = 4;
 
 const MOST_PENDING_BYTES = 64 * 1024;
@@ -42,7 +42,7 @@ export interface Redactor {
 
 export interface RedactorOptions {
   sources: readonly Source[];
-  /** Returns the pairs that `sources` mark. Called at the first search. */
+  /** Returns the pairs of bytes that `sources` mark. It is called at the first search. */
   pairs(): PairTable;
   budget: { receive(bytes: number): void };
   hashKey: Uint8Array;
@@ -52,14 +52,16 @@ export interface RedactorOptions {
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
 const NO_COUNTS: Readonly<Record<string, number>> = Object.freeze({});
-/** Up to this many pending bytes are searched again at every push. Above it, only after a growth by 1/16. */
+/**
+ * Number of pending bytes up to which every push searches them again. Above it, a search follows only a growth by 1/16.
+ */
 const CHEAP_TO_REPEAT_BYTES = 4096;
 const NARROW_WINDOW_BYTES = 1;
 
 export class StreamRedactor implements Redactor {
   readonly #options: RedactorOptions;
   readonly #findings = new FindingList();
-  /** Findings at one byte, with the end of a replacement on the left. */
+  /** Findings of a repeated search at one byte, after a replacement has changed the byte before it. */
   readonly #again = new FindingList();
   readonly #window = new PendingWindow();
   readonly #counts = new Map<string, number>();
@@ -69,16 +71,19 @@ export class StreamRedactor implements Redactor {
   #leftFrom: number;
   #at: number;
   #end: number;
-  /** How far ahead findings may start: a little while replacements are adjacent, otherwise all pending bytes. */
+  /**
+   * Distance within which a search looks for starts of findings: short while replacements are adjacent, otherwise all
+   * pending bytes.
+   */
   #windowBytes = MOST_PENDING_BYTES;
-  /** Pending bytes from which the next search runs. */
+  /** Number of pending bytes at which the next search runs. */
   #tryAgainAt = 0;
   readonly #released = new ReleasedBytes();
 
   constructor(options: RedactorOptions) {
     this.#options = options;
     const left = (options.before ?? NOTHING).subarray(-REDACTION_CONTEXT_BYTES);
-    // For patterns, the beginning of a stream is the beginning of a line.
+    // The buffer begins with a newline, because for patterns a stream begins with the beginning of a line.
     this.#bytes = evenBuffer(1 + left.length);
     this.#bytes[0] = NEWLINE;
     this.#bytes.set(left, 1);
@@ -180,7 +185,10 @@ export class StreamRedactor implements Redactor {
     for (const source of sources) this.#findings.search(source, this.#window);
   }
 
-  /** Releases settled text. Returns true if a replacement's last byte changes findings, so a new search is needed. */
+  /**
+   * Releases settled text. Returns true if the last byte of a replacement changes the findings after it, so that a new
+   * search is needed.
+   */
   #releaseSettled(to: number, end: number): boolean {
     let settledTo = Math.min(this.#findings.openAt, to);
     const spans = this.#findings.spans();
@@ -203,7 +211,7 @@ export class StreamRedactor implements Redactor {
     return false;
   }
 
-  /** Tells whether the byte before `at`, now the last one of a replacement, changes what is found at `at`. */
+  /** Tells whether findings at `at` change because the byte before `at` is now the last byte of a replacement. */
   #changesAt(at: number, settledTo: number, end: number, foundThere: readonly Finding[]): boolean {
     const reads = (source: Source): boolean => source.mayReadLeftOf(this.#bytes, at, end);
     if (!this.#options.sources.some(reads)) return false;
@@ -243,7 +251,7 @@ export class StreamRedactor implements Redactor {
       this.#block(rule.type, 'matched');
       return undefined;
     }
-    // A mask shows a part of one rule's finding, which may be another rule's finding where they overlap.
+    // A mask shows a part of one rule's finding. Where findings overlap, that part may be another rule's finding.
     const isPlain = rule.strategy === 'redact' || (rule.strategy === 'mask' && !place.every(isMasked));
     const replacement = isPlain
       ? redacted(rule)
@@ -263,7 +271,7 @@ export class StreamRedactor implements Redactor {
     this.#released.add(replacement, 0, replacement.length, this.#end - this.#at);
   }
 
-  /** Replaces all pending bytes when no more may be pending and none is settled (REDACTION-3). */
+  /** Replaces all pending bytes when the limit is reached and none of them is settled (REDACTION-3). */
   #giveUp(end: number): void {
     const pending = this.#findings.spans()[0]?.findings ?? [];
     const open = this.#findings.openRule;
@@ -293,7 +301,10 @@ function isMasked({ rule }: Finding): boolean {
   return rule.strategy === 'mask';
 }
 
-/** Creates a buffer to be read as 16-bit words. Node's small buffers share a pool, at any offset. */
+/**
+ * Creates a buffer that can be read as 16-bit words. Node's small buffers share a pool, and may begin at an odd offset
+ * in it.
+ */
 function evenBuffer(bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes + (bytes & 1));
   return buffer.byteOffset % 2 === 0 ? buffer : Buffer.allocUnsafeSlow(buffer.length);

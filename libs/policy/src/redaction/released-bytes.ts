@@ -1,5 +1,5 @@
 const NOTHING = Buffer.alloc(0);
-/** Up to this many bytes are copied faster by a loop than by a call. */
+/** Number of bytes up to which a loop copies faster than a call. */
 const FEW_BYTES = 32;
 
 /** The output of one push, in one buffer. */
@@ -7,7 +7,7 @@ export class ReleasedBytes {
   #bytes: Buffer = NOTHING;
   #length = 0;
 
-  /** Adds the bytes [from, to). About `expected` bytes more will follow. */
+  /** Adds the bytes [from, to). `expected`: about the number of bytes that will follow in this push. */
   add(bytes: Buffer, from: number, to: number, expected: number): void {
     const length = to - from;
     if (this.#length + length > this.#bytes.length) this.#grow(length + expected);
@@ -21,7 +21,7 @@ export class ReleasedBytes {
     if (this.#length === 0) return NOTHING;
     const { length } = this.#bytes;
     const taken = this.#bytes.subarray(0, this.#length);
-    // A few bytes do not keep a large buffer in memory.
+    // If only a few bytes were used, they are copied, so that they do not keep the large buffer in memory.
     const released = 2 * this.#length < length ? Buffer.from(taken) : taken;
     this.#bytes = NOTHING;
     this.#length = 0;

@@ -9,7 +9,7 @@ const tableOf = (...pairs: [number, number][]): PairTable => {
 };
 
 describe('shared tables of pairs', () => {
-  test('equal tables are shared, and tables that differ in one pair are not', () => {
+  test('are shared if they are equal, and not if they differ in one pair', () => {
     const first = shareTable(tableOf([1, 2], [3, 4]));
     const other = shareTable(tableOf([1, 2]));
     expect(shareTable(tableOf([1, 2], [3, 4]))).toBe(first);

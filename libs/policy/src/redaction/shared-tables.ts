@@ -2,10 +2,10 @@ import type { PairTable } from './spots.ts';
 
 // A table has 64 KiB. Sessions with the same rules and without secrets have equal tables, so they share one.
 
-/** Tables that are compared with a new one, at about 2 µs each. */
+/** Most tables with which a new table is compared, at about 2 µs each. */
 const MOST_TABLES = 16;
 
-/** The tables that sessions used last. */
+/** The tables that sessions have used last. */
 let inUse: WeakRef<PairTable>[] = [];
 
 /** Returns an equal table that another session uses, or else `table`. */

@@ -1,6 +1,9 @@
 import type { PairTable, Spots } from './spots.ts';
 
-/** How one type's findings are replaced. Of overlapping findings, the lowest rank names the replacement. */
+/**
+ * How findings of one type are replaced. If findings overlap, the rule of the lowest rank determines the name in the
+ * replacement.
+ */
 export interface Rule {
   type: string;
   strategy: 'block' | 'redact' | 'mask' | 'hash';
@@ -17,9 +20,9 @@ export interface ScanWindow {
   to: number;
   end: number;
   complete: boolean;
-  /** Where the released text before `from` begins. Equal to `from` at the beginning of a stream. */
+  /** Offset where the released text before `from` begins. It equals `from` at the beginning of a stream. */
   leftFrom: number;
-  /** A number that is unique to this scan, over all redactors. */
+  /** Number of this scan, unique over all redactors. */
   scan: number;
   /** Places of the pairs of bytes that anchors have marked, up to 256 bytes after `to`. */
   anchorSpots: Spots;
@@ -31,15 +34,16 @@ export interface ScanWindow {
 
 /** Collects the findings of all sources. Positions are offsets in `ScanWindow.bytes`. */
 export interface Findings {
-  /** The earliest start that is open: later input decides whether it is a finding. */
+  /** The earliest open start. A start is open while later input decides whether it is a finding. */
   readonly openAt: number;
-  /** Tells whether the last finding of `rule` extends beyond `at`. */
+  /** Tells whether the last finding of `rule` ends after `at`. */
   covers(rule: Rule, at: number): boolean;
   /**
-   * Reports that [start, end) is to be replaced. The match begins at `from`: before `start` if a keyword is part of it.
+   * Reports that [start, end) is to be replaced. The match begins at `from`, which is before `start` if a keyword is a
+   * part of the match.
    */
   found(rule: Rule, from: number, start: number, end: number): void;
-  /** Reports that a match may start at `at`, which only later input decides. */
+  /** Reports an open start: a match may start at `at`, and only later input decides about it. */
   open(rule: Rule, at: number): void;
 }
 
@@ -51,6 +55,6 @@ export interface Source {
   /** Marks the pairs of bytes that lead to matches. Without `mark` the source reads the whole text. */
   mark?(pairs: PairTable): void;
   scan(window: ScanWindow, findings: Findings): void;
-  /** Tells whether a match that depends on the byte before `at` may start at `at`. The text is known up to `end`. */
+  /** Tells whether a match may start at `at` that depends on the byte before `at`. The text is known up to `end`. */
   mayReadLeftOf(bytes: Buffer, at: number, end: number): boolean;
 }

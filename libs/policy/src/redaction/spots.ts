@@ -5,7 +5,10 @@ import type { ByteSet } from './bytes.ts';
 
 export const SPOT = { email: 4, ip: 8, mac: 16, url: 32 } as const;
 
-/** Two bits for each set of anchors: an anchor begins at the spot, or one byte before it. */
+/**
+ * Two bits for one set of anchors. One means that an anchor begins at the spot, the other that it begins one byte
+ * before the spot.
+ */
 export interface AnchorBits {
   here: number;
   before: number;
@@ -13,7 +16,10 @@ export interface AnchorBits {
 export const SECRET_ANCHOR_BITS: AnchorBits = { here: 1, before: 64 };
 export const TOKEN_ANCHOR_BITS: AnchorBits = { here: 2, before: 128 };
 
-/** Spots up to this many bytes after `to` are enough to find all matches whose first byte is before `to`. */
+/**
+ * Number of bytes after `to` that are searched for spots. It is enough to find all matches whose first byte is before
+ * `to`.
+ */
 export const SPOTS_BEYOND_BYTES = 256;
 
 const OF_ANCHORS =
@@ -21,7 +27,9 @@ const OF_ANCHORS =
 const PAIRS = 0x10000;
 const LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
-/** Bits of the sources that look near a pair of bytes, indexed by the pair as a Uint16Array shows it. */
+/**
+ * For each pair of bytes, the bits of the sources that look near it. The index is the pair as a Uint16Array shows it.
+ */
 export class PairTable {
   readonly bits = new Uint8Array(PAIRS);
 
@@ -39,12 +47,15 @@ export class PairTable {
   }
 }
 
-/** Places of pairs in a text, in order. Only pairs at an even offset are seen, so sources mark pairs for both cases. */
+/**
+ * Places of pairs in a text, in order. Only pairs at an even offset are found, so sources mark pairs for even and odd
+ * offsets.
+ */
 export class Spots {
   count = 0;
   /**
-   * Offset of the first byte of each pair: the byte before the text may be included, and the second may be after its
-   * end.
+   * Offset of the first byte of each pair. The first pair may begin one byte before the text, and the last may end one
+   * byte after it.
    */
   at = new Int32Array(0);
   bits = new Uint8Array(0);
@@ -64,13 +75,15 @@ export class Spots {
   }
 }
 
-/** Anchors have three of four spots, so other sources have a separate list. */
+/**
+ * Spots of anchors, and spots of all other sources. Three of four spots belong to anchors, so the lists are separate.
+ */
 export interface SpotLists {
   anchors: Spots;
   others: Spots;
 }
 
-/** Collects the spots from `from` to `to` of a text. `words` has the whole text, two bytes each. */
+/** Collects the spots of a text between `from` and `to`. `words` is the whole text as 16-bit words. */
 export function collectSpots(lists: SpotLists, table: PairTable, words: Uint16Array, from: number, to: number): void {
   const first = from >> 1;
   const end = Math.min(words.length, (to + 1) >> 1);

@@ -8,7 +8,7 @@ export function replacementOf(rule: Rule, found: Uint8Array, hashKey: Uint8Array
   return redacted(rule);
 }
 
-/** Returns a replacement that shows nothing of the finding. */
+/** Returns a replacement that shows no part of the finding. */
 export function redacted(rule: Rule): Buffer {
   let replacement = REDACTED.get(rule);
   if (replacement === undefined) {
@@ -20,7 +20,7 @@ export function redacted(rule: Rule): Buffer {
 
 const REDACTED = new WeakMap<Rule, Buffer>();
 
-/** Returns a keyed hash, so that a card number cannot be recovered by hashing every possible one. */
+/** Returns a keyed hash. Without a key, a card number could be found by hashing every possible number. */
 function shortHash(found: Uint8Array, hashKey: Uint8Array): string {
   return createHmac('sha256', hashKey).update(found).digest('hex').slice(0, 8);
 }
@@ -32,7 +32,7 @@ function maskOf(type: string, text: string): string {
   return characters.length <= 4 ? '****' : `****${characters.slice(-4).join('')}`;
 }
 
-/** Masks that keep enough to distinguish two values. They return undefined for a text of another shape. */
+/** Masks that show enough to distinguish two values. A mask returns undefined for a text of another shape. */
 const MASKS: Record<string, ((text: string) => string | undefined) | undefined> = {
   __proto__: undefined,
   email(text) {

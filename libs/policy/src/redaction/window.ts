@@ -1,7 +1,7 @@
 import type { ScanWindow } from './source.ts';
 import { collectSpots, type PairTable, SPOTS_BEYOND_BYTES, Spots } from './spots.ts';
 
-/** After so many requests for pieces of one text, the whole text is decoded once. */
+/** Number of requests for pieces of one text after which the whole text is decoded once. */
 const FEW_PIECES = 16;
 
 /** The spots of the latest scan. Scans are synchronous, so all windows share them. */
@@ -26,14 +26,14 @@ export class PendingWindow implements ScanWindow {
   #text = '';
   #textFrom = 0;
 
-  /** Sets the bytes, which begin at an even offset of their memory and have an even length. */
+  /** Sets the bytes. They must begin at an even offset of their memory and have an even length. */
   setBytes(bytes: Buffer): void {
     this.bytes = bytes;
     this.#words = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
     this.forgetText();
   }
 
-  /** Discards decoded text. To be called when bytes were added or moved. */
+  /** Discards decoded text. It must be called when bytes were added or moved. */
   forgetText(): void {
     this.#text = '';
     this.#pieces = 0;

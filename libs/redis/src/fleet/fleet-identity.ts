@@ -23,13 +23,16 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 /** Time that hosts have to declare the sessions that they serve. */
 export const RESTORING_MS = 5_000;
 
-/** Wait for a known identity before a new one is declared. Hosts wait less, so that a host declares the new one. */
+/**
+ * Time to wait for a known identity before a new one is declared. It is shorter for hosts, so that a host declares the
+ * new identity.
+ */
 const PATIENCE_MS = { host: 1_000, producer: 5_000 };
 const LOOK_EVERY_MS = 50;
 
 const newFleetId = () => randomBytes(6).toString('hex');
 
-/** Returns the identity of the fleet in this namespace, and declares a new one when none appears in time. */
+/** Returns the identity of the fleet in this namespace. Declares a new identity when none appears in time. */
 export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'producer'): Promise<string> {
   const until = performance.now() + PATIENCE_MS[as];
   for (;;) {
@@ -42,7 +45,7 @@ export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'p
 
 /** Declares an identity if the namespace has none. Returns the identity that the namespace has then. */
 export async function declareFleet(redis: Redis, namespace: string, fleetId: string): Promise<string> {
-  // A full Redis refuses writes, so read first.
+  // A read is tried first, because a full Redis refuses writes.
   const before = await findFleet(redis, namespace);
   if (before !== undefined) return before;
   await redis.set(fleetIdentityKey(namespace), toFleetIdentity(fleetId), 'NX').catch((error: unknown) => {
@@ -51,7 +54,7 @@ export async function declareFleet(redis: Redis, namespace: string, fleetId: str
   return (await findFleet(redis, namespace)) ?? fleetId;
 }
 
-/** Declares, like `declareFleet`, the identity of a fleet that this Redis had before. */
+/** Declares the identity of a fleet that this Redis had before, as `declareFleet` does. */
 export async function restoreFleet(redis: Redis, keyspace: string): Promise<string> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
   const before = await findFleet(redis, namespace);
@@ -65,7 +68,7 @@ export async function restoreFleet(redis: Redis, keyspace: string): Promise<stri
  * sessions.
  */
 export async function noteLoss(redis: Redis, keyspace: string): Promise<void> {
-  // The write fails in a full Redis, or when this user may not make it. A host records the loss too.
+  // The write may fail, in a full Redis or without the permission. Then a host records the loss.
   await redis.set(fleetKeys(keyspace).restoring, '1', 'PX', RESTORING_MS, 'NX').catch(() => {});
 }
 
@@ -78,7 +81,10 @@ export async function isRestoring(redis: Redis, keyspace: string): Promise<boole
   return identity === null || mark !== null;
 }
 
-/** Throws FLEET_CONFLICT if another fleet has the namespace of this keyspace. Declares this fleet if none has. */
+/**
+ * Throws FLEET_CONFLICT if another fleet has the namespace of this keyspace. Declares this fleet if the namespace has
+ * none.
+ */
 export async function requireFleet(redis: Redis, keyspace: string, place: string): Promise<void> {
   const { namespace, fleetId } = parseKeyspace(keyspace);
   const declared = await restoreFleet(redis, keyspace);

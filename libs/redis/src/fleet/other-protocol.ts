@@ -5,7 +5,7 @@ import { toQueueError } from '../queue-error.ts';
 
 const KEYS_IN_CALL = 1_000;
 
-/** Keys of a fleet without those of its audit, and the number of sessions and commands in them. */
+/** Keys of a fleet except the keys of its audit, and the number of sessions and commands in them. */
 export interface KeysOfFleet {
   sessions: number;
   commands: number;
@@ -50,7 +50,7 @@ export async function removeKeysOfFleet(
   try {
     for (const [node, keys] of byNode) {
       for (let from = 0; from < keys.length; from += KEYS_IN_CALL) {
-        // In a Cluster, one call can only have keys of one slot.
+        // In a Cluster, the keys of one call must be in one slot.
         await Promise.all(keys.slice(from, from + KEYS_IN_CALL).map((key) => node.unlink(key)));
       }
     }

@@ -21,7 +21,7 @@ export async function readRetention(redis: Redis, namespace: string): Promise<nu
   return remember(redis, namespace, retentionMs > 0 ? retentionMs : retentionOf(redis, namespace));
 }
 
-/** Records the fleet's retention. The worker has made sure that no live host has another retention. */
+/** Records the fleet's retention. The caller has checked that no live host has another retention. */
 export async function recordRetention(redis: Redis, fleet: FleetKeys, retentionMs: number): Promise<void> {
   await redis.set(fleet.retention, retentionMs);
   remember(redis, fleet.namespace, retentionMs);

@@ -27,13 +27,14 @@ export function applyCallRules(redis: Redis): void {
     if (call.isSettled) return command.promise;
     prepare(call, deadlines);
     call.sentOn = streamOf(redis);
-    // Looked up at each call: instrumentation replaces it on the prototype.
+    // The function is looked up at each call, because instrumentation replaces it on the prototype.
     return Redis.prototype.sendCommand.call(redis, command, stream);
   };
 }
 
 /**
- * Applies the rules to a Cluster. ioredis' own deadline restarts with each node, and never ends without a known node.
+ * Applies the rules to a Cluster. ioredis' own deadline is not used: it restarts with each node, and never ends without
+ * a known node.
  */
 export function applyClusterCallRules(cluster: Cluster): void {
   const deadlines = newDeadlines();
@@ -55,7 +56,7 @@ function newDeadlines(): CallDeadlines<Call> {
 }
 
 function prepare(call: Call, deadlines: CallDeadlines<Call>): void {
-  // ioredis sends commands from its queues again, to which the rules already apply.
+  // ioredis sends a command from its queues a second time. The rules already apply to that command.
   if (Object.hasOwn(call, 'setTimeout')) return;
   if (call.name === 'subscribe' || call.name === 'select') call.promise.catch(() => {});
   const { reject } = call;
@@ -78,7 +79,7 @@ function streamOf(redis: Redis): Socket | undefined {
 /** Resets the connection, so that the kernel drops unsent data. After a plain close it would still deliver them. */
 function discard(stream: Socket | undefined): void {
   if (stream === undefined || stream.destroyed) return;
-  // Only TLS sockets have `encrypted`. Importing their class would take 10 ms.
+  // Only TLS sockets have `encrypted`. A check by their class would need an import that takes 10 ms.
   if ('encrypted' in stream || stream.connecting) stream.destroy();
   else stream.resetAndDestroy();
 }
@@ -88,12 +89,12 @@ export interface WaitingCall {
   isSettled: boolean;
 }
 
-/** Interval of the timer. A longer pause of this process counts as one interval. */
+/** Interval of the timer. A longer pause of this process still counts as one interval. */
 const STEP_MS = 100;
 
 /**
- * Deadlines of the calls on one connection. They count only time in which this process could have read replies: Node
- * runs timers first, so after a busy second a timer per call would fail calls that Redis has answered.
+ * Deadlines of the calls on one connection. They count only time in which this process could have read replies. Node
+ * runs timers before it reads, so after a busy second a timer per call would fail calls that Redis has answered.
  */
 export class CallDeadlines<Call extends WaitingCall> {
   readonly #onLate: (call: Call) => void;

@@ -28,7 +28,7 @@ export function onInfo(redis: Redis, listener: (reply: string) => void): void {
   const sendCommand = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;
   redis.sendCommand = (command, stream) => {
     if (command.name === 'info') void command.promise.then(record, () => {});
-    // Looked up at each call, because instrumentation replaces it on the prototype.
+    // The function is looked up at each call, because instrumentation replaces it on the prototype.
     return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, stream);
   };
 }
@@ -58,10 +58,11 @@ function batchWrites(redis: Redis): void {
 }
 
 /**
- * Writes a script call in one pass: in 3.5 µs instead of 8.3 for twenty arguments, which saves 5 % of a worker's time.
+ * Writes a script call in one pass. For twenty arguments this takes 3.5 µs instead of 8.3 µs, which saves 5 % of a
+ * worker's time.
  */
 function writeScriptCallsAtOnce(redis: Redis): void {
-  // Calls of objects derived from the connection use their own sendCommand().
+  // An object that is derived from the connection uses its own sendCommand().
   redis.evalsha = function (this: Redis, sha: string, keyCount: number, ...args: ScriptArgument[]) {
     return this.sendCommand(new ScriptCall(sha, keyCount, args));
   } as Redis['evalsha'];

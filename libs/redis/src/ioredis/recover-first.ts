@@ -2,17 +2,20 @@ import type { Redis } from 'ioredis';
 import { isCluster } from '../open-redis.ts';
 import { redisResumed } from '../retry-while-redis-is-down.ts';
 
-/** Recovers a new connection before any other call. A rejection makes it run again. */
+/** Recovers a new connection before any other call. If it rejects, it runs again. */
 export type Recover = (redis: Redis) => Promise<void>;
 
 const RETRY_MS = 200;
 
-/** From a break of the connection until `recover` has run, fails every call except those on the object that it gets. */
+/**
+ * Makes every call fail from a break of the connection until `recover` has run. Only calls on the object that `recover`
+ * gets are sent.
+ */
 export function recoverFirst(redis: Redis, recover: Recover): void {
   const send = redis.sendCommand;
   let isOpen = redis.status === 'ready';
   redis.sendCommand = (command, stream) => {
-    // Before the connection is ready, ioredis sends only its own commands.
+    // Before the connection is ready, ioredis sends only commands of its own, which must pass.
     if (isOpen || redis.status !== 'ready') return send.call(redis, command, stream);
     command.reject(new Error('The connection is new, and other calls come first'));
     return command.promise;
@@ -27,7 +30,7 @@ export function recoverFirst(redis: Redis, recover: Recover): void {
   };
   redis.on('close', broken);
   redis.on('ready', () => void run(connection));
-  // One node of a Cluster can come back alone. The first call to the node connects.
+  // In a Cluster, a single node can come back. The first call to that node connects to it.
   if (isCluster(redis)) {
     redis.on('+node', () => {
       broken();

@@ -1,6 +1,7 @@
 /**
- * Returns `body` after the parts of `prelude` that it needs: Redis creates every function for each call, used or not. A
- * part is a statement of the prelude that begins in the first column with `local`.
+ * Returns `body` with the parts of `prelude` that it needs before it. Other parts are left out, because Redis creates
+ * every function at each call, used or not. A part is a statement of the prelude that begins in the first column with
+ * `local`.
  */
 export function composeScript(prelude: string, body: string): string {
   const parts = splitPrelude(prelude);

@@ -7,7 +7,7 @@ import { mastersOf } from '../open-redis.ts';
 import { throwQueueError } from '../queue-error.ts';
 import { composeScript } from './compose-script.ts';
 
-/** A Lua script, called by its hash. Its source is sent only when Redis does not have it. */
+/** A Lua script that is called by its hash. Its source is sent only when Redis does not have the script. */
 export interface Script {
   readonly name: string;
   readonly source: string;
@@ -80,7 +80,7 @@ export function runScript(redis: Redis, script: Script, keys: string[], args: Sc
   return reply.catch((error: unknown) => (isMissingScript(error) ? again(redis, order, run) : throwQueueError(error)));
 }
 
-// A restarted Redis has lost the scripts. Calls that failed for this reason are repeated in their first order, and
+// A restarted Redis has lost the scripts. Calls that failed for this reason are repeated in their original order, and
 // calls that begin during the reload wait behind them, because entries are accepted in call order.
 interface Reload {
   waiting: { order: number; go(): void }[];

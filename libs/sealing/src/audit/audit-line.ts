@@ -17,11 +17,11 @@ export interface AuditChainOf {
 
 export interface AuditKey {
   id: string;
-  /** Kept as an object: preparing a key takes OpenSSL longer than authenticating a record. */
+  /** Secret as a KeyObject, because OpenSSL takes longer to prepare a key than to authenticate a record. */
   secret: KeyObject;
 }
 
-/** Returns one key of a chain for each seal key. The first authenticates new records. */
+/** Returns the keys of a chain, one for each seal key. The first one authenticates new records. */
 export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant }: AuditChainOf): AuditKey[] {
   return sealKeys.map((key) => {
     const { deriveKey, keyIds } = createSealer([key]);
@@ -29,7 +29,9 @@ export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant
   });
 }
 
-/** Returns the line of an event that follows `before`, with its line feed, and the new head of the chain. */
+/**
+ * Returns the line, with its line feed, of an event that follows the record `before`, and the new head of the chain.
+ */
 export function toAuditLine(event: AuditEvent, before: AuditHead, at: string, key: AuditKey) {
   const n = before.n + 1;
   const record: AuditRecord = { n, at, key: key.id, previous: before.mac, event };
@@ -38,7 +40,10 @@ export function toAuditLine(event: AuditEvent, before: AuditHead, at: string, ke
   return { line: `{"mac":"${mac}","record":${text}}\n`, head: { n, mac } };
 }
 
-/** Returns undefined for a line that is no audit line. It is `authentic` when one of the keys made its code. */
+/**
+ * Parses a line. Returns undefined if it is no audit line. The record is `authentic` if its code was made with one of
+ * the keys.
+ */
 export function parseAuditLine(line: string, keys: readonly AuditKey[]) {
   const [, mac = '', text = ''] = LINE.exec(line) ?? [];
   const record = auditRecordSchema.safeParse(tryJson(text)).data;

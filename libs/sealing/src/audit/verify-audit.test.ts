@@ -89,7 +89,7 @@ describe('verifying an audit', () => {
     ]);
   });
 
-  test('finds by a kept head that records were cut off and rewritten with the key', () => {
+  test('finds by a kept head that records were removed and written again with the key', () => {
     const anew = write([event('x'), event('y')], FIVE.heads[2]).lines;
     expect(check([...FIVE.lines.slice(0, 3), ...anew])).toEqual([
       'altered f:5 record 5 is not the one whose head was kept',

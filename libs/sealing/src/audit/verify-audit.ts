@@ -27,7 +27,10 @@ export function isTampering({ type }: AuditFinding): boolean {
   return type !== 'torn' && type !== 'lost';
 }
 
-/** Checks the files of a chain, in order, against `heads` that were kept elsewhere. Passes authentic records on. */
+/**
+ * Checks the files of a chain, in order, against `heads` that were kept elsewhere. Calls the callback with each
+ * authentic record.
+ */
 export function verifyAudit(
   segments: Iterable<AuditSegment>,
   keys: readonly AuditKey[],
@@ -55,9 +58,9 @@ class Verification {
   #head = CHAIN_START;
   #first: { n: number; where: string } | undefined;
   #prunedThrough = 0;
-  /** Code of the last record that was read. */
+  /** Code of the record that was read last. */
   #last = '';
-  /** Unreadable line, which the next record may report as incomplete. */
+  /** Place of an unreadable line. The next record may report that a crash left the line incomplete. */
   #unread: { where: string; isLast: boolean } | undefined;
 
   constructor(keys: readonly AuditKey[], heads: readonly AuditHead[], onRecord: (record: AuditRecord) => void) {
@@ -86,7 +89,7 @@ class Verification {
     this.#follow(record, mac, authentic, where);
   }
 
-  /** Reads a last line that lacks its line feed. */
+  /** Reads a last line without a line feed. */
   readTorn(line: string, where: string): void {
     if (parseAuditLine(line, this.#keys)?.authentic === true) {
       this.read(line, where);

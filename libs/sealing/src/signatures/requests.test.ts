@@ -131,14 +131,14 @@ function flip(sealed: string): string {
 }
 
 describe('signed requests', () => {
-  test.each(Object.keys(KINDS))('let a host act on a %s that a known producer signed for it', (kind) => {
+  test.each(Object.keys(KINDS))('let a host act on a %s that a known producer signed', (kind) => {
     const { sign, accepts } = KINDS[kind] ?? fail();
     const { sealer, problems } = host();
     expect(accepts(sealer, sign(signedBy(producer)))).toBe(true);
     expect(problems).toEqual([]);
   });
 
-  test.each(Object.keys(KINDS))('are refused with a report for each wrong %s', (kind) => {
+  test.each(Object.keys(KINDS))('are refused, and reported to the host, for each wrong %s', (kind) => {
     const { sign, accepts } = KINDS[kind] ?? fail();
     for (const [what, forge, problem] of WRONG) {
       if (what === 'an expired one' && CHECKED_LATER.includes(kind)) continue;

@@ -2,15 +2,18 @@ import { inputEndSchema, type SessionKeys, tryJson } from '@shellfleet/protocol'
 import type { Sealer } from '../seal.ts';
 import { type SealPlace, sealPlace } from '../seal-place.ts';
 
-// Signed requests to a host. Each names one entry or generation, so it has no effect on later ones. Without a key, a
-// request is ''.
+// Signed requests to a host. Each request names one entry or generation, so it has no effect on later ones. Without a
+// signing key, a request is the empty text.
 
 /** Signs the request to stop an entry, with the reason for its Result. */
 export function signCancel(sealer: Sealer, keys: SessionKeys, entryId: string, reason: string): string {
   return sealer.signs ? sealer.seal(reason, sealPlace('cancel', keys, entryId)) : '';
 }
 
-/** Returns the reason of a cancellation if a known producer signed it. `reason` is the unsigned reason. */
+/**
+ * Returns the reason of a cancellation if a known producer signed the request. `reason` is the reason as stored without
+ * a signature.
+ */
 export function signedReason(
   sealer: Sealer,
   keys: SessionKeys,
@@ -37,7 +40,7 @@ export function signInputEnd(sealer: Sealer, keys: SessionKeys, entryId: string,
   return sealer.signs ? sealer.seal(JSON.stringify(end), sealPlace('input-end', keys, entryId)) : '';
 }
 
-/** Throws UNAUTHORIZED unless a known producer signed exactly this end. */
+/** Throws UNAUTHORIZED unless a known producer signed exactly this end of the stdin. */
 export function checkInputEnd(sealer: Sealer, keys: SessionKeys, entryId: string, end: InputEnd, signed: string): void {
   if (!sealer.verifies) return;
   const place = sealPlace('input-end', keys, entryId);

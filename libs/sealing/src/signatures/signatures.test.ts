@@ -64,7 +64,9 @@ describe('signatures', () => {
     ).toBeUndefined();
   });
 
-  /** Forges a value with the seal key, but without a signing key: copies it from another place, or alters it. */
+  /**
+   * Forges a value with the seal key but without a signing key: copies a signed value from another place, or alters it.
+   */
   function forge(
     change: (header: Record<string, unknown>, plain: Buffer) => [object, Buffer | string],
     from = PLACE,
@@ -107,11 +109,11 @@ describe('signatures', () => {
     ['inbox', sealPlace('payload', keys, { ...ENTRY, inbox: 'other' })],
     ['spec', sealPlace('payload', keys, { ...ENTRY, spec: sessionSpecSchema.parse({ image: 'other' }) })],
     ['kind', sealPlace('input', keys, 'e')],
-  ])('do not hold for another %s', (_, from) => {
+  ])('are not valid for another %s', (_, from) => {
     expect(refusalOf(forge((header, plain) => [header, plain], from))).toBe(NOT_OF_THIS);
   });
 
-  test('do not hold for another tenant, even of a key for both', () => {
+  test('are not valid for another tenant, even if the key is valid for both', () => {
     const from = sealPlace('payload', sessionKeys('n', 'other', 's'), ENTRY);
     const both = host([known(first.publicKey, 'ci', ['t', 'other'])]);
     expect(
@@ -123,14 +125,14 @@ describe('signatures', () => {
     ).toBe(NOT_OF_THIS);
   });
 
-  test('accept several keys of a producer, until each is removed', () => {
+  test('are valid by each of several keys of a producer, until the key is removed', () => {
     const both = () => host([known(first.publicKey), known(second.publicKey)]);
     expect(refusalOf(signerOf(first).seal('x', PLACE), PLACE, both())).toBeUndefined();
     expect(refusalOf(signerOf(second).seal('x', PLACE), PLACE, both())).toBeUndefined();
     expect(refusalOf(signerOf(first).seal('x', PLACE), PLACE, host([known(second.publicKey)]))).toMatch('is not known');
   });
 
-  test('of approvers cover answers and no submissions', () => {
+  test('of approvers are valid for answers, not for submissions', () => {
     const answer = sealPlace('approval-answer', keys, { question: '' });
     expect(refusalOf(signerOf(approver).seal('{}', answer), answer)).toBeUndefined();
     expect(refusalOf(signerOf(first).seal('{}', answer), answer)).toMatch(/^approval-answer: the key .* is not known$/);
@@ -143,7 +145,7 @@ describe('signatures', () => {
     expect(host().sealer.open(createSealer([sealKey]).seal('x', place), place)).toBe('x');
   });
 
-  test('keep signed and unsigned values apart', () => {
+  test('are not interchangeable: a signed value is not valid as unsigned, nor the reverse', () => {
     const sealed = signerOf(first).seal('x', PLACE);
     expect(() => createSealer([sealKey]).open(sealed.replace('.signed', ''), PLACE)).toThrow('does not open');
     const unsigned = createSealer([sealKey]).seal('x', PLACE);
@@ -163,7 +165,7 @@ describe('signatures', () => {
     expect(parsePublicKey(write(publicKey, 'spki'))?.equals(publicKey)).toBe(true);
   });
 
-  test('refuse keys of another kind, and a private key as a public one', () => {
+  test('refuse keys of another kind, and a private key in place of the public one', () => {
     const other = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     expect(parsePublicKey(String(other.publicKey.export({ format: 'pem', type: 'spki' })))).toBeUndefined();
     expect(parsePublicKey(String(first.privateKey.export({ format: 'pem', type: 'pkcs8' })))).toBeUndefined();

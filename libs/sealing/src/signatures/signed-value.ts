@@ -28,7 +28,7 @@ const SIGNED_KINDS: ReadonlySet<SealPlace['kind']> = new Set([
   'approval-answer',
 ]);
 
-/** Returns true for kinds that producers and approvers make, and false for those of hosts. */
+/** Returns true for kinds that producers and approvers make, and false for kinds that hosts make. */
 export function isSignedKind({ kind }: Pick<SealPlace, 'kind'>): boolean {
   return SIGNED_KINDS.has(kind);
 }
@@ -44,7 +44,7 @@ export interface Signature {
 
 export interface SignedValue {
   plain: Buffer;
-  /** Header with the signature, absent when unsigned. */
+  /** Header with the signature. Absent when the value is unsigned. */
   header: SignatureHeader | undefined;
 }
 
@@ -54,7 +54,7 @@ export function joinSigned(header: SignatureHeader, plain: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify(header)}\n`), plain]);
 }
 
-/** Splits header and plain text. An invalid header counts as no signature. */
+/** Splits a value into its header and its plain text. An invalid header counts as no signature. */
 export function splitSigned(bytes: Buffer): SignedValue {
   const end = bytes.indexOf(LINE_FEED);
   const header = signatureHeaderSchema.safeParse(tryJson(bytes.subarray(0, end).toString('utf8'))).data;

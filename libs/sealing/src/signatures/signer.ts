@@ -7,7 +7,7 @@ export interface Signer {
   sign(plain: string | Uint8Array, place: SealPlace): Buffer;
 }
 
-/** Creates a signer. `validForMs` returns how long a value may be used after its signature. */
+/** Creates a signer. `validForMs` returns the time for which a value may be used after it was signed. */
 export function createSigner(privateKey: KeyObject, validForMs: () => number): Signer {
   const key = keyIdOf(createPublicKey(privateKey));
   return {

@@ -6,7 +6,7 @@ const RAW_BYTES = 32;
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
-/** Returns undefined for anything but a private key of Ed25519. */
+/** Parses a private key. Returns undefined for anything but a private key of Ed25519. */
 export function parsePrivateKey(text: string): KeyObject | undefined {
   return tryKey(() => {
     if (text.includes('-----BEGIN')) return createPrivateKey(text);
@@ -15,7 +15,10 @@ export function parsePrivateKey(text: string): KeyObject | undefined {
   });
 }
 
-/** Returns undefined for anything but a public key of Ed25519, so that nobody spreads a private key by mistake. */
+/**
+ * Parses a public key. Returns undefined for anything but a public key of Ed25519, so that nobody spreads a private key
+ * by mistake.
+ */
 export function parsePublicKey(text: string): KeyObject | undefined {
   return tryKey(() => {
     if (text.includes('PRIVATE KEY-----')) return undefined;

@@ -7,7 +7,7 @@ import { keyIdOf } from './signing-keys.ts';
 /** A key that may sign. An owner can have several keys, for example while one replaces another. */
 export interface KnownKey {
   id: string;
-  /** `*` stands for every tenant. */
+  /** Tenants for which the key is valid. `*` means every tenant. */
   tenants: readonly string[];
   publicKey: KeyObject;
 }
@@ -23,12 +23,15 @@ export interface Verifier {
    * USED_AT_ONCE must not have expired.
    */
   verify(value: SignedValue, place: SealPlace): Signature;
-  /** Throws UNAUTHORIZED. Default of `problem`: the value was altered or sealed for another place. */
+  /**
+   * Throws UNAUTHORIZED. Without `problem`, the reported problem is that the value was altered or sealed for another
+   * place.
+   */
   refuse(place: SealPlace, problem?: string): never;
 }
 
 const ED25519_SIGNATURE_BYTES = 64;
-/** Kinds that a host acts on when it opens them. */
+/** Kinds of values on which a host acts as soon as it opens them. */
 const USED_AT_ONCE: ReadonlySet<SealPlace['kind']> = new Set([
   'close',
   'cancel',
@@ -60,7 +63,10 @@ export function createVerifier(
   };
 }
 
-/** Returns the error of every refusal. It names no reason, which could help forgers; the audit does. */
+/**
+ * Returns the error of every refusal. The error gives no reason, because a reason could help forgers. The audit has the
+ * reason.
+ */
 export function unauthorized(): ShellfleetError {
   return new ShellfleetError(
     'UNAUTHORIZED',

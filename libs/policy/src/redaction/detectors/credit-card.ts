@@ -12,7 +12,7 @@ const SPACE = 0x20;
 const HYPHEN = 0x2d;
 const DOT = 0x2e;
 const FIRST_GROUP = 4;
-/** Groups of digits on cards of the brands, the longest first. */
+/** Sizes of the groups of digits as card brands print them, the longest first. */
 const GROUPINGS = [
   [4, 4, 4, 4, 3],
   [4, 4, 4, 4, 2],
@@ -27,7 +27,7 @@ const GROUPINGS = [
 export function creditCards(rule: Rule): Source {
   return {
     scan(window, findings) {
-      // A card that begins before `to` begins with a digit before `to`.
+      // A card that begins before `to` has a digit before `to`, so the search for its digits ends soon after `to`.
       const limit = Math.min(window.end, window.to + STRIDE);
       for (let at = window.from; at < window.to; ) {
         const digit = nextDigit(window.bytes, at + STRIDE - 1, limit);
@@ -41,8 +41,8 @@ export function creditCards(rule: Rule): Source {
 }
 
 /**
- * Returns the offset of a digit of the next card, or `limit`. A card has at least 13 characters, of which no two
- * neighbours are separators, so two of every twelve characters are read.
+ * Returns the offset of some digit of the next card, or `limit`. Only two of every twelve characters are read: a card
+ * has at least 13 characters, and no two neighbours are both separators.
  */
 function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   for (let at = from; at < limit; at += STRIDE) {
@@ -52,7 +52,9 @@ function nextDigit(bytes: Uint8Array, from: number, limit: number): number {
   return limit;
 }
 
-/** Reports the cards among adjacent numbers from `from` on. Returns where the next number may begin. */
+/**
+ * Reports the cards among adjacent numbers, beginning at `from`. Returns the offset where the next number may begin.
+ */
 function scanNumbers(rule: Rule, window: ScanWindow, from: number, findings: Findings): number {
   const { bytes, to, end } = window;
   const runOut = runEnd(bytes, from, end, NUMBER);
@@ -93,7 +95,7 @@ function mayBegin({ bytes, end, complete }: ScanWindow, at: number): boolean {
   return digits === FIRST_GROUP || (digits >= LEAST_DIGITS && digits <= MOST_DIGITS);
 }
 
-/** The groups that were read last. They are shared because scans are synchronous. */
+/** The groups of digits that were read last. All scans share them, because scans are synchronous. */
 const MOST_GROUPS = 6;
 const GROUP_DIGITS = new Int32Array(MOST_GROUPS);
 const GROUP_ENDS = new Int32Array(MOST_GROUPS);

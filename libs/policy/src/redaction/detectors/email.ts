@@ -6,14 +6,17 @@ const LOCAL = byteSet('A-Za-z0-9._%+-');
 const LOCAL_FIRST = byteSet('A-Za-z0-9_');
 const LABEL = byteSet('A-Za-z0-9-');
 const DOMAIN = byteSet('A-Za-z0-9.-');
-/** Limit of RFC 5321. Of a longer local part only the last 64 characters are redacted. */
+/** Longest local part, by RFC 5321. If a local part is longer, only its last 64 characters are redacted. */
 const MOST_LOCAL = 64;
 const MOST_DOMAIN = 255;
 const AT = 0x40;
 const HYPHEN = 0x2d;
 const AT_SIGN = byteSet('@');
 
-/** Finds name@host.tld. Characters outside ASCII end an address, so it is found next to CJK text too. */
+/**
+ * Finds addresses of the form name@host.tld. Characters outside ASCII end an address, so an address next to CJK text is
+ * found too.
+ */
 export function emails(rule: Rule): Source {
   return {
     mark(pairs) {

@@ -9,7 +9,7 @@ const V6 = byteSet('0-9A-Fa-f:.');
 const V6_FIRST = byteSet('0-9A-Fa-f:');
 const MOST_V6 = 45;
 const LEAST_V4 = 7;
-/** The least length of an address without `::`. */
+/** Shortest length of an IPv6 address without `::`. */
 const LEAST_WHOLE_V6 = 15;
 const DOT = 0x2e;
 const COLON = 0x3a;
@@ -18,7 +18,8 @@ const DOTS = byteSet('.');
 const COLONS = byteSet(':');
 
 /**
- * Finds IPv4 with four octets and all forms of IPv6, but no times, MAC addresses, versions of five parts or C++ names.
+ * Finds IPv4 addresses of four octets and all forms of IPv6. Does not find times, MAC addresses, versions of five parts
+ * or C++ names.
  */
 export function ipAddresses(rule: Rule): Source {
   return {
@@ -38,7 +39,7 @@ export function ipAddresses(rule: Rule): Source {
         if (byte === DOT) checkV4(rule, window, at, findings);
         else if (next === DOT) checkV4(rule, window, at + 1, findings);
         else if (byte === COLON) {
-          // Of an address that begins with `::` at an odd offset, only the second colon is in a marked pair.
+          // If an address begins with `::` at an odd offset, only its second colon is in a marked pair.
           if (bytes[at - 1] === COLON && HEX[bytes[at - 2]!] !== 1) checkV6(rule, window, at - 1, findings);
           checkV6(rule, window, at, findings);
         } else if (next === COLON) checkV6(rule, window, at + 1, findings);
@@ -84,7 +85,10 @@ function hasDoubleColon(bytes: Uint8Array, from: number, to: number): boolean {
   return false;
 }
 
-/** Returns the end without punctuation of a sentence or of a `key:`. A trailing `::` is part of the address. */
+/**
+ * Returns the end of the address without the punctuation of a sentence or of a `key:`. A trailing `::` is a part of the
+ * address.
+ */
 function trimPunctuation(bytes: Uint8Array, from: number, end: number): number {
   const last = bytes[end - 1];
   if (last === DOT) return end - 1;
@@ -105,7 +109,7 @@ function openAtEnd(rule: Rule, { bytes, from, to, end }: ScanWindow, findings: F
   }
 }
 
-/** Tells whether there are four numbers of at most 255, without leading zeros. */
+/** Tells whether the text is four numbers of at most 255, without leading zeros. */
 function isV4(bytes: Uint8Array, from: number, to: number): boolean {
   let at = from;
   for (let octet = 0; octet < 4; octet += 1) {
@@ -119,7 +123,7 @@ function isV4(bytes: Uint8Array, from: number, to: number): boolean {
   return at === to;
 }
 
-/** Tells whether there are groups of up to four hex digits, at most one `::`, and perhaps IPv4 at the end. */
+/** Tells whether the text is groups of up to four hex digits, with at most one `::`, and perhaps IPv4 at the end. */
 function isV6(bytes: Uint8Array, from: number, to: number): boolean {
   // A C++ name such as `a::b` has the form of an address, but no digit.
   if (!hasDigit(bytes, from, to)) return false;

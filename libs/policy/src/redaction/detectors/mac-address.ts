@@ -28,7 +28,8 @@ export function macAddresses(rule: Rule): Source {
 
 function check(rule: Rule, { bytes, from, to, end, complete }: ScanWindow, start: number, findings: Findings): void {
   if (start < from || start >= to || NOT_AFTER[bytes[start - 1]!] === 1 || !isMac(bytes, start, end)) return;
-  // The next byte tells whether this is part of a longer fingerprint. openAtEnd reports shorter text as open.
+  // Only the next byte shows whether the text is a part of a longer fingerprint. If it is missing, openAtEnd reports
+  // the text as open.
   const after = start + LENGTH;
   if (after === end ? !complete : NOT_AFTER[bytes[after]!] === 1) return;
   findings.found(rule, start, start, after);

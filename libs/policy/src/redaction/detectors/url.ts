@@ -11,7 +11,7 @@ const MOST_HOST = 253;
 const NOT_BEFORE_HOST = byteSet('A-Za-z0-9_.@/:%-');
 /** The characters of RFC 3986. An address ends at blanks, quotes, angle brackets and characters outside ASCII. */
 const URL_CHARS = byteSet(String.raw`A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%`);
-/** Reads a run of these characters once, however many addresses begin in it. */
+/** The last run of these characters, which is read once even if many addresses begin in it. */
 const URL_RUN = new KnownRun(URL_CHARS);
 const TRAILING = byteSet(`.,;:!?'*`);
 const [OPENING_ROUND, CLOSING_ROUND, OPENING_SQUARE, CLOSING_SQUARE] = [0x28, 0x29, 0x5b, 0x5d];
@@ -30,10 +30,15 @@ const TOP_LEVELS = codesOf(
 );
 const MOST_TOP_LEVEL = 6;
 
-/** Finds http(s), ftp and ws addresses. Without a scheme: those that begin with `www.`, and hosts with a path. */
+/**
+ * Finds http(s), ftp and ws addresses. Without a scheme, finds addresses that begin with `www.`, and hosts with a path.
+ */
 export function urls(rule: Rule): Source {
   return {
-    /** Marks the first two and the next two bytes of `://` and of `www.`, and a slash after a letter as either byte. */
+    /**
+     * Marks bytes 1 and 2, and bytes 2 and 3, of `://` and of `www.`. Marks a slash after a letter whether it is the
+     * first or the second byte of a pair.
+     */
     mark(pairs) {
       pairs.add(COLON, SLASH, SPOT.url);
       pairs.addAll(LETTERS, SLASHES, SPOT.url);
@@ -61,7 +66,7 @@ class Search {
   readonly #window: ScanWindow;
   readonly #findings: Findings;
   readonly #lastSlash: number;
-  /** Ends of the last addresses that began with a scheme, and with `www.`. */
+  /** Ends of the last address that began with a scheme, and of the last one that began with `www.`. */
   #schemeEnd = 0;
   #wwwEnd = 0;
   constructor(rule: Rule, window: ScanWindow, findings: Findings) {
@@ -69,11 +74,11 @@ class Search {
     this.#rule = rule;
     this.#window = window;
     this.#findings = findings;
-    // Of the slashes from `to` on, only the first can end a host that begins before `to`.
+    // Among the slashes from `to` on, only the first can end a host that begins before `to`.
     this.#lastSlash = to >= end ? end : Math.min(end, indexOfByte(bytes, SLASH, to, Math.min(end, to + MOST_HOST)) + 1);
   }
 
-  /** Looks at the pair of bytes at `at`. */
+  /** Looks for an address near the pair of bytes at `at`. */
   look(at: number): void {
     const { bytes } = this.#window;
     const first = bytes[at];
@@ -137,10 +142,11 @@ function isHostStart(bytes: Uint8Array, at: number): boolean {
 }
 
 /**
- * Removes a comma, full stop or unmatched closing bracket from the end: it belongs to the sentence around the address.
+ * Removes a comma, a full stop or an unmatched closing bracket from the end, because it belongs to the sentence around
+ * the address.
  */
 function trim(bytes: Uint8Array, from: number, end: number): number {
-  // How many more brackets of each kind are closed than opened.
+  // For each kind of bracket, the number of closing brackets minus the number of opening ones.
   let extra: Map<number, number> | undefined;
   let last = end;
   for (; last > from; last -= 1) {
@@ -165,7 +171,7 @@ function unopened(bytes: Uint8Array, from: number, to: number, closing: number):
   return surplus;
 }
 
-/** Returns a number for each word of at most six letters, in either case. */
+/** Returns a number that identifies a word of at most six letters, in either case. */
 function codeOf(bytes: Uint8Array, from: number, to: number): number {
   let code = 0;
   for (let at = from; at < to; at += 1) code = (code << 5) | (bytes[at]! & 0x1f);

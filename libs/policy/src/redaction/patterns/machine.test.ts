@@ -42,7 +42,7 @@ describe('the machine that matches patterns', () => {
     }
   });
 
-  test('reports as decided only what later input cannot change', () => {
+  test('reports as decided only results that later input cannot change', () => {
     const random = seededRandom(12);
     let compared = 0;
     while (compared < 3_000) {

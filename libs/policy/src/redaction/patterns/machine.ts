@@ -5,7 +5,10 @@ import { consumes, OP, type Pattern, type Program } from './program.ts';
 // Copied into constants of this module, because they are read for every character.
 const { ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE } = OP;
 
-/** The first match from an offset on, or the start of text that later input may complete to one, or neither. */
+/**
+ * Result of a search: the first match from an offset on, or the start of text that later input may complete to a match,
+ * or neither.
+ */
 export type SearchResult =
   | { type: 'match'; start: number; end: number }
   | { type: 'open'; at: number }

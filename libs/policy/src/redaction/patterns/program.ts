@@ -32,20 +32,20 @@ export const OP = {
 export interface Pattern {
   regex: RE2JS;
   program: Program;
-  /** For each instruction and each ASCII character: 1 if the instruction consumes the character. */
+  /** For each instruction, 128 items: 1 for each ASCII character that the instruction consumes. */
   consumesAscii: Uint8Array;
-  /** Whether the pattern has assertions (`^ $ \b` …), which depend on the neighbouring characters. */
+  /** Whether the pattern has assertions (`^ $ \b` …). They depend on the characters next to a match. */
   readsAround: boolean;
   matchesNewline: boolean;
-  /** The byte with which every match begins, if there is only one. */
+  /** The byte with which every match begins. Undefined if matches may begin with several bytes. */
   firstByte: number | undefined;
-  /** Greatest length of a match, in characters. Infinity if there is none. */
+  /** Greatest length of a match, in characters. Infinity if the length is not bounded. */
   longest: number;
 }
 
 const MOST_INSTRUCTIONS = 2_000;
 
-/** Compiles a pattern. Throws with a reason for the pattern's author. */
+/** Compiles a pattern. Throws an error with the reason, for the author of the pattern. */
 export function compilePattern(source: string): Pattern {
   const regex = RE2JS.compile(source);
   const program: Program = regex.re2().prog;
@@ -66,7 +66,7 @@ export function compilePattern(source: string): Pattern {
   };
 }
 
-/** Tells whether `instruction` consumes a character, and accepts this one. */
+/** Tells whether `instruction` consumes a character and accepts the character `rune`. */
 export function consumes(instruction: Instruction, rune: number): boolean {
   switch (instruction.op) {
     case OP.RUNE:

@@ -1,5 +1,8 @@
 const MS_PER_64_KIB = 50;
-/** Additional time: the first use of a pattern and pauses of the process take time that no bytes account for. */
+/**
+ * Time added to every budget, because the first use of a pattern and pauses of the process take time whatever the
+ * number of bytes.
+ */
 const GRACE_MS = 200;
 
 /** The time that the custom patterns of one stream may take. It grows with the bytes received. */
@@ -30,7 +33,7 @@ export class TimeBudget {
   }
 }
 
-/** Thrown by a source that exceeds its time budget. Text that is not settled is then not released. */
+/** Thrown by a source that exceeds its time budget. Text that is not settled is then never released. */
 export class TooSlow extends Error {
   readonly type: string;
 

@@ -3,7 +3,7 @@ export function exactEncodings(value: string): string[] {
   return [value, ...quoted(value), ...markup(value)];
 }
 
-/** Returns encodings that change every character, also those that need no escape. */
+/** Returns encodings that escape every character, including those that need no escape. */
 export function fullyEscaped(value: string): (string | Buffer)[] {
   const bytes = [...Buffer.from(value)].map((byte) => byte.toString(16).padStart(2, '0'));
   const littleEndian = Buffer.from(value, 'utf16le');
@@ -28,7 +28,10 @@ export function wrappableEncodings(value: string): string[] {
   return [...base64Cores(value), hex, hex.toUpperCase()];
 }
 
-/** Returns base64 of the value inside a longer text, without the edges, which depend on neighbouring bytes. */
+/**
+ * Returns the base64 of the value as it appears inside a longer text. The edges are left out, because they depend on
+ * neighbouring bytes.
+ */
 function base64Cores(value: string): string[] {
   const bytes = Buffer.from(value);
   const cores = [0, 1, 2].map((shift) => {
@@ -55,7 +58,7 @@ function quoted(value: string): string[] {
     value.replaceAll("'", `'"'"'`),
     value.replace(/["$`\\]/g, (character) => `\\${character}`),
     backslashed,
-    // A function, because `$'` in a replacement string stands for the text after the match.
+    // The replacement is a function, because `$'` in a replacement string means the text after the match.
     backslashed.replaceAll('\n', () => "$'\\n'"),
   ];
 }

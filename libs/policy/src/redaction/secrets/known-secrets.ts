@@ -19,7 +19,8 @@ export function unmaskedSecrets(secrets: Record<string, string>): RedactionWarni
 }
 
 /**
- * Returns sources for all forms of the session's secrets in docs/output.md, and a warning for each too short secret.
+ * Returns sources that find the session's secrets in all forms that docs/output.md lists, and a warning for each secret
+ * that is too short.
  */
 export function knownSecrets(
   secrets: Record<string, string>,

@@ -12,10 +12,13 @@ import {
 
 /** Least length in characters. A shorter secret would be found by chance all over the output. */
 export const SHORTEST_SECRET_CHARS = 6;
-/** Longer texts are searched for in pieces: an encoded piece must fit into the bytes that a redactor may hold. */
+/**
+ * Longest text that is searched for as a whole. A longer text is searched for in pieces, because an encoded piece must
+ * fit into the bytes that a redactor may hold.
+ */
 const LONGEST_NEEDLE_BYTES = 8 * 1024;
 
-/** A value with more lines is searched for as a whole only: lines that begin alike are all compared at each hit. */
+/** Most lines of a value that are also searched for one by one. Lines that begin alike are all compared at each hit. */
 const MOST_SINGLE_LINES = 200;
 
 /** Returns the texts that find `value` in every form that docs/output.md lists, or undefined if it is too short. */
@@ -24,7 +27,8 @@ export function needlesOf(value: string, rule: Rule): Anchor[] | undefined {
   const whole = textsOf(value);
   const texts = [...whole, ...linesOf(value)];
   const exact = piecesOf([...texts.flatMap(exactEncodings), ...whole.flatMap(fullyEscaped)]);
-  // This is also done for a short value, which may be within a longer encoded text that line breaks interrupt anywhere.
+  // A short value may be inside a longer encoded text that line breaks interrupt anywhere, so this is done for every
+  // value.
   const wrappable = piecesOf(texts.flatMap(wrappableEncodings));
   const special = piecesOf(texts.filter((text) => /[^A-Za-z0-9]/.test(text)));
   return [

@@ -4,9 +4,9 @@ import type { Findings, Rule, ScanWindow } from '../source.ts';
 
 /** The ways in which one byte of a value may be written. */
 interface Written {
-  /** A longer form comes before its own prefixes. */
+  /** Forms of the byte. A longer form comes before forms that are its own beginning. */
   forms: readonly Buffer[];
-  /** Whether the byte itself excludes other forms at its place. */
+  /** True if the byte itself excludes the other forms at its position. */
   isItself: boolean;
 }
 
@@ -14,7 +14,7 @@ interface Written {
 interface Forms {
   first: readonly Written[];
   later: readonly Written[];
-  /** First bytes of the forms that are not the byte itself. */
+  /** Set of the first bytes of all forms except the byte itself. */
   marks: ByteSet;
 }
 
@@ -37,10 +37,16 @@ export const wrappedForms = byTable((byte, isFirst) =>
   isFirst ? [Buffer.of(byte)] : [Buffer.of(byte), Buffer.of(0x0a, byte), Buffer.of(0x0d, 0x0a, byte)],
 );
 
-/** Separators of hex bytes as certificates, `od` and `xxd -i` print them, longer ones before their own prefixes. */
+/**
+ * Separators of hex bytes as certificates, `od` and `xxd -i` print them. A longer separator comes before its own
+ * beginnings.
+ */
 const HEX_SEPARATORS = [':', '-', ' 0x', ' ', ', 0x', ',0x', ',\n  0x', '\n  0x', '\n ', '\n', '\r\n '];
 
-/** A number of two digits with a blank or colon is common; two such numbers in a row are not. */
+/**
+ * Length of an anchor of separated hex: two bytes. A number of two digits with a blank or colon is common in text, but
+ * two such numbers in a row are not.
+ */
 export const SEPARATED_HEX_ANCHOR_BYTES = 5;
 
 /** Hex with separators between the bytes, in either case. */
@@ -95,8 +101,8 @@ function byTable(formsOf: (byte: number, isFirst: boolean) => readonly Buffer[])
 }
 
 /**
- * Finds `value` with each byte written in any form. `anchorBytes` exceeds 3 if the first three bytes are common in
- * text.
+ * Finds `value` with each byte written in any of its forms. `anchorBytes` is more than 3 if texts often contain the
+ * first three bytes.
  */
 export function tolerantAnchors(rule: Rule, value: Buffer, forms: Forms, anchorBytes = 3): Anchor[] {
   const check = (window: ScanWindow, at: number, findings: Findings): void => {
@@ -133,7 +139,9 @@ function matchEnd(
   return at;
 }
 
-/** Returns the length of the first of `forms` that is at `at`; 0 for none. */
+/**
+ * Returns the length of the first of `forms` that the text has at `at`. Returns 0 if the text has none of them there.
+ */
 function formLength(forms: readonly Buffer[], { bytes, end, complete }: ScanWindow, at: number): number | 'open' {
   for (const form of forms) {
     const shown = Math.min(form.length, end - at);
@@ -145,7 +153,7 @@ function formLength(forms: readonly Buffer[], { bytes, end, complete }: ScanWind
   return 0;
 }
 
-/** Returns all ways to write the beginning, up to `most` bytes. */
+/** Returns all ways to write the beginning of the value, up to `most` bytes. */
 function beginningsOf(value: Buffer, forms: Forms, most: number): Buffer[] {
   let beginnings = forms.first[value[0]!]!.forms;
   for (const byte of value.subarray(1, 3)) {

@@ -8,13 +8,16 @@ const END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/;
 const MOST_BEGIN_BYTES = 80;
 /** A line end, plain or escaped. JSON within JSON has several backslashes. */
 const LINE_END = /\r?\n|(?:\\{1,8}r)?\\{1,8}n/g;
-/** A line of a key with the text that loggers and programs print around it. */
+/** A line of a key, with text before and after it that loggers and programs print. */
 const BODY_LINE = /^(?:.{0,80}[^A-Za-z0-9+/=])?[A-Za-z0-9+/=]{16,20000}[\s"'+,;\\|]{0,16}$/;
 const SHORT_LINE = /^[\s"'>|]{0,40}[A-Za-z0-9+/=]{1,15}[\s"'+,;\\|]{0,16}$/;
 /** `Proc-Type: 4,ENCRYPTED` and the like, and empty lines. */
 const HEADER_LINE = /^[\s"'>|+]{0,40}(?:[A-Za-z-]{1,40}: .{0,200})?[\s"'+,;\\|]{0,16}$/;
 
-/** Finds a PEM private key. Without a last line, the finding extends as far as lines of a key follow. */
+/**
+ * Finds a PEM private key. If its last line is missing, the finding ends with the last line that has the form of a
+ * key's line.
+ */
 export function checkPrivateKey(rule: Rule, window: ScanWindow, at: number, findings: Findings): void {
   if (findings.covers(rule, at)) return;
   const text = window.latin1(at, Math.min(window.end, at + MOST_BEGIN_BYTES));
@@ -28,7 +31,10 @@ export function checkPrivateKey(rule: Rule, window: ScanWindow, at: number, find
   }
 }
 
-/** Finds the end. The search stops where another key begins, so a flood of first lines takes linear time. */
+/**
+ * Finds the end of the key. The search stops where another key begins, so that many first lines in a row take only
+ * linear time.
+ */
 function findEnd(window: ScanWindow, at: number, bodyAt: number): number | 'open' | undefined {
   const { bytes, end, complete } = window;
   const next = bytes.subarray(at + bodyAt, end).indexOf(ANCHOR_BYTES);

@@ -9,7 +9,10 @@ export interface TokenKind {
   type: string;
   /** Texts with which the token begins, each of at least three characters. */
   anchors: readonly string[];
-  /** The token from its anchor on, of bounded length. Text that the group `keep` matches at the beginning is shown. */
+  /**
+   * The token from its anchor on, with a bounded length. Text that the group `keep` matches at its beginning is not
+   * redacted.
+   */
   shape: RegExp;
   /** Characters of the token after the anchor. Default: TOKEN_CHARS. */
   chars?: ByteSet;
@@ -17,7 +20,7 @@ export interface TokenKind {
   notAfter?: ByteSet;
   /** Whether letters of the anchor match in either case. */
   fold?: boolean;
-  /** Matches text at the end of the input that may become a token and is therefore pending. Default: any text. */
+  /** Pattern of text at the end of the input that may become a token, and is therefore pending. Default: any text. */
   viable?: RegExp;
   /** How many bytes after the anchor are read. Default: MOST_TOKEN_BYTES. */
   most?: number;
@@ -28,7 +31,7 @@ export const DOTTED_CHARS = byteSet('A-Za-z0-9_.-');
 export const BASE64_CHARS = byteSet('A-Za-z0-9+/=_-');
 export const MOST_TOKEN_BYTES = 512;
 
-/** A token after one of these would be part of a longer name or of encoded data. */
+/** Characters before an anchor that exclude a token, because it would be a part of a longer name or of encoded data. */
 export const INSIDE_WORD = byteSet('A-Za-z0-9_');
 export const INSIDE_DATA = byteSet('A-Za-z0-9_+/.-');
 
@@ -36,7 +39,9 @@ const LINE_CHARS: ByteSet = new Uint8Array(256).fill(1);
 LINE_CHARS[0x0a] = 0;
 LINE_CHARS[0x0d] = 0;
 
-/** Describes a value that only the name before it identifies: `name = "value"`, `"name": "value"`, `name value`. */
+/**
+ * Describes a value that is recognised only by the name before it: `name = "value"`, `"name": "value"`, `name value`.
+ */
 export function assigned(
   type: string,
   names: readonly string[],

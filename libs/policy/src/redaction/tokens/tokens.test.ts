@@ -35,7 +35,7 @@ describe.each(samples.map((sample) => [sample.type, sample] as const))('the toke
   };
   const bytes = Buffer.from(line);
 
-  test('is replaced without other text, for every split and every restart', () => {
+  test('is replaced, and no other text with it, for every split and every restart', () => {
     expect(feed(redaction.redactor(), [bytes])).toEqual(expected);
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feed(redaction.redactor(), cutAt(bytes, [at])), `split at ${at}`).toEqual(expected);
@@ -78,7 +78,7 @@ describe('redaction of tokens', () => {
 
   test.each(ANCHORS_IN_EITHER_CASE)('finds $type with $anchor in upper and in lower case', ({ type, anchor }) => {
     const sample = samples.find((one) => one.type === type && one.text.toLowerCase().includes(anchor.toLowerCase()));
-    // A sample has one anchor of its kind; the same code covers the others.
+    // One sample covers one anchor of its kind. The same code finds the other anchors.
     if (sample === undefined) return;
     const at = sample.text.toLowerCase().indexOf(anchor.toLowerCase());
     for (const written of [anchor.toUpperCase(), anchor.toLowerCase()]) {

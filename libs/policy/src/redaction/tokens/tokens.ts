@@ -14,7 +14,7 @@ const PRIVATE_KEY = 'private_key';
 
 export const TOKEN_TYPES: ReadonlySet<string> = new Set([PRIVATE_KEY, ...KINDS.map(({ type }) => type)]);
 
-/** Higher than the rank of any rule that a session gives. */
+/** First rank of tokens, which is higher than the rank of any rule of a session. */
 const FIRST_RANK = 2_000;
 
 let shared: AnchorScan | undefined;
@@ -66,7 +66,8 @@ function check(
   at: number,
   findings: Findings,
 ): void {
-  // A token contains no other token of its kind. Without this check a flood of anchors would take quadratic time.
+  // A token contains no other token of its kind, so anchors inside it are skipped. Otherwise many anchors would take
+  // quadratic time.
   if (findings.covers(rule, at)) return;
   const { end, complete } = window;
   const behind = at + anchorBytes;

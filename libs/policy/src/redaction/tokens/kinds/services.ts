@@ -170,7 +170,10 @@ export const SERVICES: readonly TokenKind[] = [
   ),
 ];
 
-/** Returns the beginnings of Discord tokens: a decimal number in base64, where three digits encode to few texts. */
+/**
+ * Returns the beginnings of Discord tokens. A token begins with a decimal number in base64, and three digits have few
+ * encodings.
+ */
 function discordBeginnings(): string[] {
   const numbers = Array.from({ length: 900 }, (_, index) => String(100 + index));
   const encoded = numbers.map((number) => Buffer.from(number).toString('base64').slice(0, 3));
