@@ -94,9 +94,9 @@ function firstFailure(output: string): string {
 }
 
 /**
- * Throws if the file does not compile. Returns its object code if there is any: two sources
- * with the same code are the same program. Types are checked for the operators that often
- * break them. Only Redis compiles Lua, so errors of a script are in the tests' output.
+ * Throws if the file does not compile. Returns its object code if there is any, because a mutant with the same object
+ * code is the same program. Types are checked for the operators that often break them. Only Redis compiles Lua, so
+ * errors of a script are in the tests' output.
  */
 async function compiled({ directory }: CheckoutCopy, file: string, operator?: string): Promise<string> {
   const path = join(directory, file);

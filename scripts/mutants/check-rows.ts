@@ -10,8 +10,8 @@ import { rowFaults } from './row-faults.ts';
 
 /**
  * Puts each fault of `rowFaults` into a copy of the checkout and runs the tests that docs/behaviours.md names for its
- * row. `only`: ids or beginnings of ids; none means all. Prints a line a row. Returns the rows whose fault no test
- * notices, and the rows whose tests fail without the fault.
+ * row. `only`: ids or beginnings of ids; an empty list means all rows. Prints a line for each row. Returns the rows
+ * whose fault no test notices, and the rows whose tests fail without the fault.
  */
 export async function checkRows(root: string, only: readonly string[], timeoutMs: number): Promise<string[]> {
   const { rows } = await readBehavioursPage();

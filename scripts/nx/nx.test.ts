@@ -40,7 +40,7 @@ describe('the affected projects', { timeout: 60_000 }, () => {
   });
 });
 
-describe('the cache', { timeout: 120_000 }, () => {
+describe('the unit task', { timeout: 120_000 }, () => {
   const testFile = 'libs/concurrency/src/call-order.test.ts';
   const unit = async () => {
     const { status } = nx('run', '@shellfleet/concurrency:unit', '--outputStyle=static');
@@ -74,7 +74,7 @@ type LockedPackage = {
   devDependencies?: Record<string, string>;
 };
 
-/** Returns packages with those that depend on them, directly or not, by the lock file. */
+/** Returns packages and all packages that depend on them, directly or not, according to the lock file. */
 async function dependents(...names: string[]): Promise<string[]> {
   const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
     await readFile(join(root, 'package-lock.json'), 'utf8'),

@@ -13,7 +13,8 @@ const UNITS: Record<'Ms' | 'Bytes', [size: number, name: string][]> = {
 };
 
 /**
- * Formats a time or size in its largest whole unit (`10 min`). Empty without a unit in the field's name, or when small.
+ * Formats a time or size in its largest whole unit (`10 min`). Returns '' if the field's name has no unit, or if the
+ * value is small.
  */
 export function describeAmount(field: string, value: unknown): string {
   const unit = field.endsWith('Ms') ? 'Ms' : field.endsWith('Bytes') ? 'Bytes' : undefined;

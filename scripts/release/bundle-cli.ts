@@ -40,7 +40,8 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
       format: 'esm',
       // Names without a hash, so that Node's cache replaces the code of an older version.
       chunkFileNames: '[name].js',
-      // Leaves a third of the bytes for Node to read and hash at each call. Functions keep their names, for stacks.
+      // Makes the bundle a third as large, because Node reads and hashes all of it at each call. Functions keep their
+      // names, for stack traces.
       minify: {
         compress: { keepNames: { function: true, class: true } },
         mangle: { toplevel: false, keepNames: true },

@@ -19,12 +19,12 @@ const absentFunction = (id: string) => `module.exports = () => { ${absent(id)} }
 /** Code that replaces modules, by the package that requires them. */
 const replaced: Readonly<Record<string, Readonly<Record<string, (id: string) => string>>>> = {
   'docker-modem': {
-    // Engines behind SSH. Its ssh2 has native modules. Shellfleet uses sockets and TCP.
+    // Access to engines over SSH, by ssh2 with its native modules. Shellfleet uses only sockets and TCP.
     './ssh': absentFunction,
     // split-ca lacks the text of its licence, so it cannot be shipped. Node's TLS splits a file of certificates itself.
     'split-ca': () => "module.exports = (path) => require('node:fs').readFileSync(path);",
   },
-  // Builds by BuildKit, which need gRPC and protobuf. Shellfleet builds without BuildKit.
+  // Image builds with BuildKit, which need gRPC and protobuf. Shellfleet builds without BuildKit.
   dockerode: { './session': absentFunction, './buildkit': absent },
   // Drivers of databases. Shellfleet gives BullMQ a connection.
   bullmq: { ioredis: absent, pg: absent, '@valkey/valkey-glide': absent },
@@ -87,7 +87,7 @@ function replaceModules(left: Set<string>): Plugin {
   };
 }
 
-/** VENDOR-1. */
+/** Throws if the bundle imports a package (VENDOR-1). */
 function checkImports(chunks: readonly OutputChunk[]): void {
   const own = chunks.map(({ fileName }) => fileName);
   for (const { fileName, code, imports, dynamicImports } of chunks) {
@@ -97,7 +97,7 @@ function checkImports(chunks: readonly OutputChunk[]): void {
   }
 }
 
-/** VENDOR-2. */
+/** Throws if a package in the bundle has an install script (VENDOR-2). */
 async function checkScripts(directory: string): Promise<void> {
   const { name, scripts = {} } = (await readManifest(directory)) as Manifest & { scripts?: Record<string, string> };
   const found = ['preinstall', 'install', 'postinstall'].filter((script) => script in scripts);

@@ -11,7 +11,10 @@ import { shipDocs } from './ship-docs.ts';
 
 const run = promisify(execFile);
 const CLI = 'shellfleet';
-/** Packages that are published as bundles. The functions return the dependencies that are not in the bundle. */
+/**
+ * Packages that are published as bundles. Each function returns the dependencies that are not in its bundle and must
+ * still be installed.
+ */
 const bundles: Record<string, typeof bundleCli> = { [CLI]: bundleCli, '@shellfleet/vendor': bundleVendor };
 
 /** Package that is ready for a registry. */

@@ -1,6 +1,7 @@
 import { repositoryFiles } from './repository-files.ts';
 
-// `node scripts/repository/comments.ts [PATH …]`: finds docstrings without a subject, and lines that are too wide.
+// `node scripts/repository/comments.ts [PATH …]`: finds docstrings that do not begin with a subject or verb, and lines
+// that are too wide.
 
 export const MAX_COLUMNS = 120;
 

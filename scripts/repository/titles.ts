@@ -22,7 +22,7 @@ export function findTitles(path: string, text: string): Finding[] {
   return [...subject, ...findings];
 }
 
-/** Every finding in the test files of this checkout, below the paths where some are given. */
+/** Returns every finding in the test files of this checkout, or below the paths. */
 export async function findInRepository(below: readonly string[] = []): Promise<Finding[]> {
   const files = await repositoryFiles(
     (path) => path.endsWith('.test.ts') && (below.length === 0 || below.some((place) => path.startsWith(place))),

@@ -16,7 +16,7 @@ import { checkTargets } from './targets.ts';
 const docs = join(checkoutRoot, 'docs');
 
 async function main(plan: Plan, cleanup: AsyncDisposableStack): Promise<number> {
-  const history = await readHistory(join(docs, HISTORY)); // a file that cannot be read fails before the minutes of measuring
+  const history = await readHistory(join(docs, HISTORY)); // read first, so that an unreadable file fails before minutes of measuring
   const machine = await ensureMachine(process.env, report);
   if (machine.engine.startedHere) cleanup.defer(async () => void (await stopDocker(process.env)));
   const bench = await startRows(plan, machine, cleanup, report);

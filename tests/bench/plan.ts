@@ -17,7 +17,7 @@ export interface Plan {
    * time.
    */
   warmUp: Record<RowName, { perSession: number; idle: number }>;
-  /** Number of commands of one script in one round, one at a time. */
+  /** Number of commands of each script that run in one round, one at a time. */
   idleSamples: Record<RowName, number>;
   coldStarts: number;
   few: Load;
@@ -95,7 +95,7 @@ const full: Amounts = {
 
 const little = { perSession: 1, idle: 1 };
 
-/** Amounts that only show that everything works. The figures mean nothing. */
+/** Small amounts of work for a test of the benchmark itself. The figures mean nothing. */
 const quick: Amounts = {
   rounds: 1,
   warmUp: {

@@ -114,7 +114,7 @@ async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: 
  */
 async function warmUp(row: Row, { few, warmUp }: Plan): Promise<void> {
   const { perSession, idle } = warmUp[row.name];
-  // The batches have the size that is measured.
+  // Warms up with batches of the same size as in the measurement.
   for (let left = perSession; left > 0; ) {
     const batch = Math.min(left, few.perSession[row.name] ?? left);
     await row.many(few.sessions, batch);

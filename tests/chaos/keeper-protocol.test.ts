@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet } from '../support/start-fleet.ts';
 
-// A worker is replaced by one of another version while a shell runs. The sandbox is one of policy host, because its
-// record is a file, which the test can change, and not the label of a container.
+// A worker is replaced by one of another version while a shell runs. The sandbox is of policy `host`, whose record is a
+// file that the test can change. For a container the record is a label.
 
-describe('a keeper of another protocol', () => {
+describe('a keeper of another protocol version', () => {
   test.runIf(isRoot)('loses its shell, and Result and log give the reason', async () => {
     await using stack = await startFleet({
       env: {

@@ -5,14 +5,14 @@ import { keyspaceOf } from '../support/keyspace.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
 
-// Promise: when Redis comes back without a session, its host declares the session, even if a client has noticed the
-// loss much sooner. The host stands still until then.
+// Promise: when Redis comes back without a session, the host declares the session, even if a client notices the loss
+// much sooner. In the test the host is stopped until the client has noticed it.
 
 const SCRIPT = 'echo ran >> /tmp/runs; until [ -e /tmp/go ]; do sleep 0.1; done; echo over';
 
 describe('a session', () => {
   test.concurrent.each(['nothing', 'a state from before the session'])(
-    'goes on in its shell when Redis returns with %s, and client before host',
+    'keeps its shell when Redis returns with %s, even if the client notices first',
     async (state) => {
       await using own = await startOwnRedis();
       const { stack, inspect } = await startInspectedFleet({ redisUrl: own.url, workers: 2 });

@@ -119,8 +119,8 @@ describe('a command in a Redis that is restored from a copy', () => {
 });
 
 /**
- * Returns the broken invariants of a session except gaps, which the lost state causes and readers receive as a number
- * of bytes.
+ * Returns the broken invariants of a session, except gaps in the output. Such gaps are due to the lost state, and
+ * readers receive the number of missing bytes.
  */
 async function brokenBesideGaps(session: string, commandId: string): Promise<string[]> {
   return (await inspect.broken(session, [commandId])).filter((problem) => !/ where \d+ follows$/.test(problem));

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 // acknowledged write is kept, and nothing runs twice.
 
 const SUBMIT_FAILS_WITHIN_MS = 2_500;
-// Lengths of the fault itself, which no condition could replace.
+// Durations of the outage itself. No condition tells the test when they are over.
 /** Longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
 const LEASE_OVER_MS = 6_500;

@@ -13,7 +13,7 @@ import { until } from '../support/until.ts';
 // Promise: stdin reaches its command once and whole, also when a worker or Redis dies in between. Only the death of the
 // streaming process ends it.
 
-/** Duration of the fault itself, which no condition could replace. */
+/** Duration of the outage itself. No condition tells the test when it is over. */
 const AWAY_MS = 3_000;
 const bytes = randomBytes(50_000_000);
 /** Script that reads slowly, so that faults happen in the middle. */

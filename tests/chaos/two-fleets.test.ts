@@ -42,8 +42,8 @@ const servingPid = () => Number(/^worker (\d+)$/m.exec(workerOf(fleets.killed).l
 const fleetIdOf = ({ keyspace }: TestFleet) => parseKeyspace(keyspace).fleetId;
 
 /**
- * Creates a container like one of a host that the fleet no longer lists. Without a fleet id, it is like one of a
- * version before identities.
+ * Creates a container like one of a host that the fleet no longer lists. Without a fleet id, the container is like one
+ * of a version without fleet ids.
  */
 async function plant(fleetId?: string): Promise<void> {
   const labels = {

@@ -111,7 +111,7 @@ describe.each(['socket', 'attach'] as const)('a worker killed with SIGKILL over 
   });
 
   // invariant 5
-  test('is followed by a worker that prepares the shell which replaced a killed one', async () => {
+  test('is followed by a worker that prepares a shell in place of a killed one', async () => {
     const spec = { env: { GIVEN: 'given' }, startupCommands: ['started=up'], cwd: '/tmp' };
     const session = await stack.fleet.session('replaced', spec);
     const command = await session.submit('echo begun; sleep 0.5; kill -9 $$');

@@ -3,10 +3,11 @@ import { p95, timesWhile } from '../support/flood-figures.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// One session's effect on its host and on other sessions. docs/sandbox-limits.md lists the rows that other files test.
+// Tests the effect of one session on its host and on other sessions. docs/sandbox-limits.md lists all abuses and their
+// tests.
 
 const MOST_SLOWDOWN = 3;
-/** More rounds of both kinds are measured when other work on the machine may have disturbed one kind. */
+/** Least number of rounds. More rounds follow while the result is bad, because other work may have disturbed it. */
 const LEAST_ROUNDS = 2;
 const MOST_ROUNDS = 8;
 const ROUND_MS = 1_200;
@@ -28,7 +29,7 @@ describe('a hostile command', () => {
       const beside: number[] = [];
       const during: number[] = [];
       const isSlow = () => p95(during) >= MOST_SLOWDOWN * p95(beside);
-      // The two kinds alternate, so that other work on the machine slows down both alike.
+      // Measurements with and without the load alternate, so that other work on the machine slows down both alike.
       for (let round = 0; round < MOST_ROUNDS && (round < LEAST_ROUNDS || isSlow()); round += 1) {
         beside.push(...(await timesWhile(other, abuser.run(`sleep ${ROUND_MS / 1_000}`))));
         const abuse = abuser.run(

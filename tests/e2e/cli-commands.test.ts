@@ -277,7 +277,7 @@ describe('a full disk', () => {
 
   async function expectSaid(args: readonly string[]) {
     const { exitCode, stderr } = await cli.text(args, full);
-    // Some commands print more lines, for a person.
+    // Some commands print further messages for a person on stderr.
     const lines = stderr.trimEnd().split('\n');
     expect({ args, exitCode, stderr }).toMatchObject({ args, exitCode: 125, stderr: expect.stringContaining(SAID) });
     expect(lines.filter((line) => !/^shellfleet: (?!stdout)/.test(line))).toEqual([SAID.trimEnd()]);

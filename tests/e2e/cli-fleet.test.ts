@@ -63,7 +63,7 @@ describe('the fleet on the command line', () => {
     await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
   });
 
-  test('lets restart give a fresh shell, and fail for a session that does not exist', async () => {
+  test('gives a session a fresh shell with restart, which fails for a missing session', async () => {
     await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
     expect(await cli.text(['restart', 'again'])).toEqual({
       exitCode: 0,
@@ -80,7 +80,7 @@ describe('the fleet on the command line', () => {
     });
   });
 
-  test('lets cp take files up and down, byte for byte', async () => {
+  test('copies files in both directions with cp, byte for byte', async () => {
     const bytes = Buffer.from(Array.from({ length: 600_000 }, (_, index) => (index * 31) % 256));
     const local = join(directory, 'up.bin');
     await writeFile(local, bytes);

@@ -37,7 +37,7 @@ describe('a draining host', () => {
     expect(await stateOf(drained)).toBe('draining');
     expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: drained });
 
-    // The other host is full, so only this host can take the session.
+    // The other host is full, so only the drained host could take the session.
     const next = await (await fleet.session('drain-next')).submit('echo next');
     await fleet.drainHost(drained, { undo: true });
     expect(await next.result()).toMatchObject({ stdout: 'next\n', hostId: drained });

@@ -82,7 +82,7 @@ describe('the examples', () => {
         if (script.includes('notes.txt')) await approvals.deny(id, 'the notes are needed');
         else await approvals.approve(id, { scope: script.startsWith('node --test') ? 'session' : 'command' });
       }
-    })().catch(() => {}); // The watch ends with the fleet.
+    })().catch(() => {}); // the watch rejects when the fleet closes
     const { exitCode, stdout, stderr } = await runExample('agent-with-approvals');
     void answering;
     expect(stderr).toBe('');

@@ -267,7 +267,7 @@ describe('a directory', () => {
   });
 });
 
-describe('cp', () => {
+describe('`shellfleet cp`', () => {
   test('keeps modes, takes directories with -r only, and uses stdin or stdout for -', async () => {
     await writeFile(join(local, 'run'), '#!/bin/sh\necho ran\n', { mode: 0o755 });
     await writeFile(join(local, 'secret'), 'x', { mode: 0o600 });

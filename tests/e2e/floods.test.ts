@@ -62,7 +62,7 @@ describe('a flood', () => {
       const beside: number[] = [];
       const during: number[] = [];
       const most: number[] = [];
-      // The two kinds alternate, so that other work on the machine slows down both alike.
+      // Measurements with and without the load alternate, so that other work on the machine slows down both alike.
       for (let round = 0; round < ROUNDS; round += 1) {
         beside.push(...(await timesWhile(other, flooding.run('timeout 1 yes > /dev/null'))));
         const command = await flooding.submit(`yes | head -c ${ROUND_BYTES}`);

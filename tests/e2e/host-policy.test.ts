@@ -88,7 +88,7 @@ describe.runIf(isRoot)('policy host', () => {
     test('keeps output and state at a timeout, and ends the process tree at once', async () => {
       const session = await open();
       await session.run('kept=yes');
-      // The shell leads a session of its own: the sixth field of its status is its number.
+      // The shell leads its own process session: field 6 of its stat, the id of that session, equals its pid.
       expect((await session.run('read -r _ _ _ _ _ leader _ < /proc/$$/stat; [ $leader = $$ ]')).exitCode).toBe(0);
       const script = `trap '' TERM INT; echo part; sh -c 'trap "" TERM INT; sleep 8765 & sleep 8765'`;
       expect(await session.run(script, { timeoutMs: 500, killGraceMs: 600 })).toMatchObject({

@@ -3,7 +3,7 @@ import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
-// The name of an image can get new content, like a tag of another fleet or version on the engine.
+// An image name can get new content, for example when another fleet or version on the engine moves the tag.
 
 const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
 const repo = `digest-test-${process.pid}`;

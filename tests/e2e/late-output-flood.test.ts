@@ -29,7 +29,7 @@ describe('late output', () => {
     const quiet: number[] = [];
     const elsewhere: number[] = [];
     const here: number[] = [];
-    // The kinds alternate, so that other work on the machine slows down all alike.
+    // The three measurements alternate, so that other work on the machine slows down all of them alike.
     for (let round = 0; round < 5; round += 1) {
       await flooded.run('kill -STOP %1 %2 %3 %4');
       quiet.push(...(await timesOf(other, 40)));

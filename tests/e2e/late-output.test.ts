@@ -47,7 +47,7 @@ describe.each(['socket', 'attach'] as const)('late output over %s', (transport) 
     expect(missing(later)).toBe(0);
     expect(later.map(({ seq }) => seq)).toEqual(later.map((_chunk, index) => index));
     expect(textOf(await readNow(next))).toBe('next\n');
-    // A reader that resumes after the command's own output receives the rest.
+    // A reader that resumes after the chunk `own` receives the late output.
     const rest = await chunksOf(command.output({ after: later[0]?.id as string }));
     expect(rest).toEqual(later.slice(1));
     // The Result does not change.

@@ -181,7 +181,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     });
     const job = await docker.getJob(jobId);
     const state = await inspector.redis.hgetall(sessionKeys(stack.keyspace, 'default', 'moved').state);
-    // The job has in clear what routing needs for the open generation, and the spec sealed.
+    // The job has the data for routing in clear, and the spec sealed.
     expect(job?.data).toEqual({
       generation: state.generation,
       policy: 'docker',

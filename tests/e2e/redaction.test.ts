@@ -131,7 +131,7 @@ describe.each(['socket', 'attach'] as const)('a secret of a session over %s', (t
       expect([place, findForms(PLANTED, bytes)]).toEqual([place, []]);
     expect(places['files of the host'].includes('more\nmore\n')).toBe(true);
     expect(places.redis.includes('[REDACTED_SECRET]')).toBe(true);
-    // The search itself finds every form when it is there.
+    // The search finds every form of the secret in bytes that contain all of them.
     expect(findForms(PLANTED, Buffer.concat(Object.values(everyFormOf(PLANTED))))).toHaveLength(12);
   });
 });

@@ -27,7 +27,7 @@ async function runNewer({ redisUrl, namespace, sealKey }: TestFleet, session: st
 
 describe('a rolling upgrade', () => {
   test('runs old sessions on hosts of both versions, and newer ones on newer hosts only', async () => {
-    // One host has room for all five sessions: either of the two may take the older ones.
+    // Each host has room for all five sessions, so either host may take the three older sessions.
     await using stack = await startFleet({ workers: 2, slots: 5, program });
     const { fleet, workers } = stack;
     const [first, second] = workers;
@@ -39,7 +39,7 @@ describe('a rolling upgrade', () => {
     // The shells of the upgraded host are adopted by its newer worker.
     for (const session of sessions)
       expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
-    // The older host has free slots too, and takes none of them.
+    // The older host has free slots too, and takes none of the newer sessions.
     const results = await Promise.all(['n1', 'n2'].map((id) => runNewer(stack, id)));
     expect(results.map(({ stdout, hostId }) => ({ stdout, hostId }))).toEqual(
       Array(2).fill({ stdout: 'newer\n', hostId: 'h2' }),

@@ -29,7 +29,7 @@ describe('sessions with another seal key', () => {
     expect(results.map(({ stdout, hostId }) => ({ stdout, hostId }))).toEqual(
       Array(4).fill({ stdout: 'opened\n', hostId: 'h2' }),
     );
-    // h2 is full now: two more of its sessions wait, and h1 takes the others ahead of them.
+    // h2 is full now. Two more sessions that only h2 can run wait, and h1 takes other sessions ahead of them.
     const waiting = await Promise.all(
       [4, 5].map(async (index) => (await theirs.session(`other-${index}`)).submit('true')),
     );

@@ -40,7 +40,7 @@ const shutdownProblems = (sessionId: string): string[] =>
     .filter((line) => line.includes('session.shutdown-command-failed') && line.includes(`"${sessionId}"`))
     .map((line) => JSON.parse(line).problem);
 
-describe('startup and shutdown', () => {
+describe('the start and the end of a session', () => {
   // S1-41, S1-43
   test('set variables and run startup commands before the first command and after a restart', async () => {
     const spec = {
@@ -88,7 +88,7 @@ describe('startup and shutdown', () => {
   });
 
   // S2-19
-  test('log an error of a run in one line, at warn, without the script', async () => {
+  test('log a command that ended as an error in one line, without the script', async () => {
     const session = await stack.fleet.session('logged', { startupCommands: ['exit 5'] });
     const { commandId } = await session.run('echo never');
     const lines = await until(
@@ -147,7 +147,7 @@ describe('startup and shutdown', () => {
         await container.remove({ force: true });
       },
     ],
-  ])('free everything at close behind a shutdown command that %s', async (what, first, meanwhile) => {
+  ])('free everything at close after a shutdown command that %s', async (what, first, meanwhile) => {
     const id = `step-${what.replaceAll(' ', '-')}`;
     const spec = { shutdownCommands: [first, 'exit 6'], commandTimeoutMs: 5_000, terminationTimeoutMs: 1_000 };
     const session = await stack.fleet.session(id, spec);
@@ -186,7 +186,7 @@ describe('restart', () => {
     const session = await stack.fleet.session('restart');
     await session.run('kept=no; cd /tmp; echo file > /workspace/f; sleep 4321 &');
     await session.restart();
-    // States without Z, because a killed process may not be reaped yet.
+    // pgrep leaves out the state Z, because a killed process may not be reaped yet.
     const script = 'echo "[$kept]"; pwd; cat /workspace/f; pgrep -x -r D,R,S,T sleep | wc -l';
     expect(await session.run(script)).toEqual(
       expectedResult('restart', { stdout: '[]\n/workspace\nfile\n0\n', shell: { state: 'kept', epoch: 2 } }),
@@ -232,7 +232,7 @@ describe('close', () => {
     const next = await stack.fleet.session('closes', { env: { ANOTHER: 'spec' } });
     expect(await next.run('echo $ANOTHER; ls')).toMatchObject({ outcome: 'success', stdout: 'spec\n' });
     expect(await codeOf(session.run('echo never'))).toBe('SESSION_CLOSED');
-    await session.close(); // of the previous generation: nothing
+    await session.close(); // this handle is of the previous generation, so nothing happens
     expect((await next.run('echo on')).stdout).toBe('on\n');
   });
 
@@ -306,7 +306,7 @@ describe('fleet.session', () => {
     const session = await stack.fleet.session('only-recorded');
     const recorded = { id: 'only-recorded', state: 'queued', hostId: null, epoch: 0 };
     expect(await session.info()).toMatchObject(recorded);
-    // A host reports a moment later that only living sessions use its slots.
+    // A host reports freed slots a moment after their sessions have ended.
     const living = await Array.fromAsync(stack.fleet.sessions());
     await expect.poll(free, { timeout: 10_000 }).toBe(SLOTS - living.filter(({ hostId }) => hostId !== null).length);
     expect(await session.info()).toMatchObject(recorded);

@@ -16,7 +16,7 @@ const cancelled = { outcome: 'cancellation', exitCode: null, reason: 'cancelled'
 const unstarted = { shell: { state: 'kept', epoch: 0 } } as const;
 
 describe('a session', () => {
-  test('does not run a command that is cancelled while it starts, but those behind it', async () => {
+  test('skips a command that is cancelled while the session starts, and runs later commands', async () => {
     const session = await stack.fleet.session('starts-cancel', { startupCommands: ['sleep 1; echo up > /tmp/up'] });
     const first = await session.submit('echo ran > /tmp/ran');
     const second = await session.submit('cat /tmp/up; ls /tmp/ran 2>/dev/null | wc -l');

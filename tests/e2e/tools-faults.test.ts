@@ -108,7 +108,7 @@ describe('calls of tools', () => {
     expect(await second).toMatchObject({ ok: true, output: 'second' });
   });
 
-  test('go on without their caller, and are counted once', async () => {
+  test('go on when their caller is gone, and are counted once', async () => {
     await using stack = await startFleet({ env });
     const path = join(directory, 'gone');
     const other = await stack.connect();

@@ -101,7 +101,7 @@ describe('modules', () => {
   });
 });
 
-describe('watch', () => {
+describe('the watch of tools', () => {
   // S4-06
   test('begins with the offered tools, then reports changes, starts and ends of calls', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
@@ -173,7 +173,7 @@ describe('the queue of a tool', () => {
     redis.disconnect();
   });
 
-  test('holds no arguments or outputs in clear, and keeps only mark and events', async () => {
+  test('holds no arguments or outputs in clear, and no result that was delivered', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl);
     // The connection is plain, because ioredis' monitor() fails when lines arrive together with the reply.

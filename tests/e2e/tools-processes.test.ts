@@ -29,7 +29,7 @@ async function readOrEmpty(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }
 
-/** Whether a process runs. A zombie does not. */
+/** Returns whether a process runs. A zombie does not count. */
 async function runs(pid: number): Promise<boolean> {
   const stat = await readOrEmpty(`/proc/${pid}/stat`);
   return stat !== '' && !/\) [ZX] /.test(stat);
@@ -140,7 +140,7 @@ describe('a caller', () => {
     expect(await readOrEmpty(path)).toBe('begin after\nend after\n');
   });
 
-  test('gets a result when a start deadline passes, and the call never begins', async () => {
+  test('gets an error result when a start deadline passes, and the call never begins', async () => {
     const path = join(directory, 'deadline');
     const blockers = await takeEverySlot();
     const late = stack.fleet.tools.call('mark', { path, id: 'late' }, { startDeadlineMs: 500 });

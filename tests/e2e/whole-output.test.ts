@@ -13,7 +13,8 @@ import { until } from '../support/until.ts';
 // code. A reader that stalls or dies has no effect on the command.
 
 const MIB = 2 ** 20;
-// Smallest log that docs/operations.md recommends. An adopting worker cannot tell at first which output was read.
+// Smallest log that docs/operations.md recommends. It keeps unread output while a new worker does not yet know how much
+// was read.
 const LOG_BYTES = 20 * MIB;
 /** Size of the output: more than the stream, the overflow log and all buffers hold together. */
 const BYTES = 34 * MIB;

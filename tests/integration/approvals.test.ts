@@ -141,7 +141,7 @@ describe('a question', () => {
     );
     if (how === 'cancel') await first.cancel();
     else await gone.close();
-    // At once: before upkeep looks at it.
+    // The list is read at once, before upkeep can change the question.
     const shown = { id, sessionId: stays.id, commandId: second.id, count: 1 };
     expect(await fleet.approvals.list()).toMatchObject([shown]);
     expect(await fleet.approvals.list({ sessionId: gone.id })).toEqual([]);
@@ -150,7 +150,7 @@ describe('a question', () => {
     expect(await second.result()).toMatchObject({ outcome: 'success' });
     await stays.close();
     if (how === 'close') return;
-    // It grants nothing to the session whose command was cancelled.
+    // The approval grants nothing to the session whose command was cancelled.
     const again = await gone.submit(script);
     await fleet.approvals.deny((await asked(script)).id);
     expect(await again.result()).toMatchObject({ outcome: 'denial' });

@@ -251,12 +251,12 @@ describe('an idempotent command that lost its shell', () => {
   test.each([
     ['command', 'ends with CONTAINER_LOST', { outcome: 'error', error: { code: 'CONTAINER_LOST' } }],
     ['session', 'runs again', { outcome: 'success', attempts: 2 }],
-  ] as const)('with an approval for its %s, %s', async (scope, _what, expected) => {
+  ] as const)('that was approved for its %s, %s', async (scope, _what, expected) => {
     const session = await open({ approval: 'unless-trusted' });
     const command = await session.submit('hold on', { retry: 'idempotent' });
     await fleet.approvals.approve((await asked(session)).id, { scope });
     const entry = command.id.slice(session.id.length + 1);
-    // The sandboxes in which the command began.
+    // Waits until the command has begun in this many sandboxes, and returns them.
     const ranIn = (count: number) =>
       until(
         async () =>

@@ -159,7 +159,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
         killGraceMs: 300,
       });
       expect(ended.end.reason).toBe('wall');
-      // Those that have ended may not be reaped yet.
+      // pgrep leaves out the state Z, because processes that have ended may not be reaped yet.
       expect((await client.run('pgrep -r D,R,S,T -x sleep; echo $kept')).out).toBe('yes\n');
     });
 

@@ -2,8 +2,8 @@ import { type Fleet, isShellfleetError, type Session } from '@shellfleet/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 
-// Rows of the list of bad inputs. Every refusal names the field and the limit, does not repeat the value, and leaves no
-// key behind.
+// Bad inputs, by their case numbers. Every refusal names the field and the limit, does not repeat the value, and leaves
+// no key behind.
 
 let stage: ClientStage;
 let fleet: Fleet;

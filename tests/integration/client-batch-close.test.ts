@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 
-// Closes a session of a batch at the moment when the next driver has seen it open and has not opened it yet.
+// Closes a session of a batch after the next driver has found it open, and before that driver opens it.
 
-/** Called after a driver has read what an earlier one began. */
+/** Called after a driver has read which commands an earlier driver began. */
 let onSeen = async () => {};
 vi.mock('@shellfleet/mailbox', async (load) => {
   const mailbox = await load<typeof import('@shellfleet/mailbox')>();

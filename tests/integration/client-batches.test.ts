@@ -203,7 +203,7 @@ describe('the verb `batch run`', () => {
     expect(results.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual([
       ...['flaky#1 success', 'flaky#2 success', 'slow#1 timeout', 'slow#2 timeout'],
     ]);
-    // One of the two made the directory, failed and was run again.
+    // One of the two tasks made the directory, failed and was run again.
     expect(results.map(({ attempts }) => attempts).sort()).toEqual([1, 2, 2, 2]);
   });
 

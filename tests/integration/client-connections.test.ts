@@ -46,7 +46,7 @@ describe('the connections of clients to Redis', () => {
     const inSecond = await (await second.connect()).session('s');
     const startedAt = Date.now();
     expect((await inSecond.run('echo second')).stdout).toBe('second\n');
-    expect(Date.now() - startedAt).toBeLessThan(2_500); // results without a notice are looked up after 3 s
+    expect(Date.now() - startedAt).toBeLessThan(2_500); // without a notice the client would look for the Result after 3 s
     expect((await inFirst.run('echo first')).stdout).toBe('first\n');
     expect((await clientConnections()).length).toBeLessThanOrEqual(2);
   });

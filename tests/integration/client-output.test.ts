@@ -121,7 +121,7 @@ describe('output of a command', () => {
     const output = command.output();
     const first = await output.next();
     expect(await pagesRead()).toBe(1);
-    // More hints have no effect on a reader that has not taken its page.
+    // More notices of new events do not make a reader read while it has not taken its last page of events.
     const { feed } = sessionKeys(stage.keyspace, 'default', 's');
     for (let hint = 0; hint < 20; hint++) await stage.redis.publish(feed, '0-1');
     expect(await pagesRead()).toBe(1);

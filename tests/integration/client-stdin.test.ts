@@ -26,7 +26,7 @@ describe('streamed stdin', () => {
     );
     await stage.redis.config('SET', 'maxmemory', '1');
     next.resolve();
-    // The wait is longer than a lease that is not renewed.
+    // Waits for longer than a lease lasts without a renewal.
     const from = await lease();
     await until(lease, (at) => at > from + 4_000);
     expect(await stage.redis.hget(record, 'written')).toBe('4');

@@ -219,7 +219,7 @@ for family in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, 17, 40):
       expect((await own.client.run(`(${reach})`)).code).not.toBe(0);
       expect((await wide.run(`(${reach})`)).out).toBe('reached');
       server.close();
-      // The next worker lists sandboxes in this way.
+      // The next worker finds the sandboxes of its sessions by this call.
       const next = await createHostSandboxes(boxes.options);
       const found = await next.list();
       await next.close();

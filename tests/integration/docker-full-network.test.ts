@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 describe('the network `full`', () => {
-  // When workers chose a network by age, and two were created together, some rounds kept both or only one.
+  // Workers that are started together may create several networks, and must all keep the same one.
   test('is created once by six workers at the same time, in each of ten rounds', async () => {
     const engines = Array.from({ length: 6 }, () => new Engine(socketPath));
     const made: { networks: string[]; ids: string[] }[] = [];

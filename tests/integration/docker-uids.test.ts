@@ -93,7 +93,7 @@ async function askBesideAttacker(sandboxes: Sandboxes, spec: SessionSpec = {}): 
 
 describe('a session that takes every inotify instance of its uid', () => {
   test('leaves its neighbour none if all sessions share one uid, as documented', async () => {
-    // Sessions of other tests have the uid 1000, so this one has another.
+    // Sessions of other tests have the uid 1000, so this session has another uid.
     expect(await askBesideAttacker(await open({}), { user: '4999:4999' })).toBe('got none\n');
   });
 

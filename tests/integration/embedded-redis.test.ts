@@ -19,7 +19,7 @@ describe('the Redis of `shellfleet up`', () => {
     const directory = await makeDirectory();
     await using server = await ensureRedis({ env: {}, directory, persistent: true, report: (line) => said.push(line) });
     const redis = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
-    redis.on('error', () => {}); // while it is away
+    redis.on('error', () => {}); // errors while Redis is away
     onTestFinished(() => redis.disconnect());
     await redis.config('SET', 'appendfsync', 'always');
     await redis.set('a', '1');

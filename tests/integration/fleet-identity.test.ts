@@ -94,7 +94,7 @@ describe('the identity of a fleet', () => {
       context: { path, fleetId: A, declared: B, namespace, place: 'the test' },
     });
     expect(await redis.get(fleetIdentityKey(namespace))).toBe(toFleetIdentity(B));
-    // A host that was never part of a fleet adopts the identity in Redis.
+    // A host that was never part of a fleet joins the fleet whose identity is in Redis.
     expect(await host(namespace, 'new')).toBe(`${namespace}:${B}`);
   });
 

@@ -146,9 +146,9 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  describe('limits', () => {
+  describe('limits of the sandbox', () => {
     // S0-15
-    test('are not applied if none is requested or possible, except for core dumps', async () => {
+    test('are absent if none is requested or possible, apart from the limit of core dumps', async () => {
       const { client } = await start({}, ungrouped);
       expect(
         (await client.run('cat /proc/1/limits')).out.split('\n').filter((line) => !/core file/.test(line)),
@@ -188,7 +188,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  test('follow no workspace that became a link after the check', async () => {
+  test('do not start if their workspace became a link after the check', async () => {
     const allowed = join(directory, 'allowed');
     await mkdir(join(allowed, 'project'), { recursive: true });
     const wider = await createHostSandboxes({ ...options, workspaces: [allowed] });
@@ -238,7 +238,7 @@ describe.runIf(isRoot)('host sandboxes', () => {
     });
   });
 
-  test("hide the keys in the worker's key ring", async () => {
+  test("show their session no keys of the worker's key ring", async () => {
     const [join_, add] = process.arch === 'x64' ? [250, 248] : [219, 217];
     const plant = `import ctypes, os, sys; call = ctypes.CDLL(None).syscall
 call(${join_}, 1, 0); call(${add}, b"user", b"planted", b"secret", 6, -3); os.execv(sys.argv[1], sys.argv[1:])`;

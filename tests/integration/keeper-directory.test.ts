@@ -1,5 +1,5 @@
-// fault 101. A file operation may name any path of the sandbox. None leads into the keeper's own directory, from which
-// the shell reads its scripts and to which it writes its state.
+// fault 101. A file operation may name any path of the sandbox. No path leads into the keeper's own directory, from
+// which the shell reads its scripts and to which it writes its state.
 
 import { parseFileRecords } from '@shellfleet/keeper';
 import type { KeeperFileOperation } from '@shellfleet/worker/shell';
@@ -87,8 +87,8 @@ describe.each(boxes)('the directory of a keeper, as %s', (_, directory, options)
     );
     return out.split('\n').filter((name) => name !== '' && !name.endsWith(':'));
   };
-  // Files by inode, type, mode, owner and name. The FIFO of an output is made anew if another process has it open
-  // when a command ends, even for the instant in which an operation recognizes and refuses it.
+  // Files by inode, type, mode, owner and name. FIFOs of outputs have no inode here: the keeper makes a FIFO anew if
+  // another process has it open when a command ends, as a refused operation has for an instant.
   const identities = async () =>
     (
       await it.client.run(

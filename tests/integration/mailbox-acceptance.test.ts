@@ -20,9 +20,9 @@ import {
   type TestRedis,
 } from '../support/mailbox-session.ts';
 
-// No accepted command waits forever. A producer writes index → submit → job; a host releases, removes the job and looks
-// again. A process may die after each step. Upkeep walks the index, and adds a job for each unfinished session without
-// one.
+// No accepted command waits forever. A producer adds the session to the index, submits, and adds the job. A host
+// releases the session, removes the job, and looks for entries again. A process may die after each step. Upkeep walks
+// the index, and adds a job for each unfinished session without one.
 
 let connected: TestRedis;
 let redis: Redis;

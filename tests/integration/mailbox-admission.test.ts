@@ -87,7 +87,7 @@ describe('an entry that is not cleared', () => {
   });
 });
 
-describe('clear', () => {
+describe('the mailbox call `clear`', () => {
   test('returns the same running entry when it is called twice', async () => {
     const id = await submitOne();
     await clear(owner, id, RULES);

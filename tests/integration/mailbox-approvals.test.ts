@@ -103,7 +103,7 @@ describe('approvals in the mailbox', () => {
   });
 
   // S3-28
-  test('find a grant of a session there, and one of a prefix everywhere, until revoked', async () => {
+  test('find a grant of one session only there, and a grant of a prefix everywhere', async () => {
     await ask('s1');
     await answer('approve', idOf('1'), 'session');
     expect((await find('s1', 'b-of the next entry')).grant).toEqual({
@@ -204,14 +204,14 @@ describe('approvals in the mailbox', () => {
     const decided = (await readDecided(redis, keys)).map(({ member }) => member);
     await forgetDecided(redis, keys, decided);
     expect((await lasting()).sort()).toEqual(['answers', `grant:${idOf('1')}`, 'grants']);
-    // A session that uses its approval keeps it.
+    // Each use by its session extends the expiry of an approval.
     const own = approvalGrantKey(keys, idOf('2'));
     await redis.pexpire(own, 5_000);
     const before = Number(await redis.zscore(keys.grants, idOf('2')));
     expect((await find('s2', 'b-next')).grant?.ofSession).toBe(true);
     expect(await redis.pttl(own)).toBeGreaterThan(5_000);
     expect(Number(await redis.zscore(keys.grants, idOf('2')))).toBeGreaterThanOrEqual(before);
-    // The next approval removes those that are gone from the list.
+    // The next approval removes grants that no longer exist from the list.
     await redis.zadd(keys.grants, 1, idOf('4'));
     await ask('s5', { id: idOf('7'), binding: 'b-7' });
     await answer('approve', idOf('7'), 'command');

@@ -10,7 +10,7 @@ describe('the connection of ioredis', () => {
   test('has its socket in `stream`, and writes the commands of one turn together', async () => {
     await using server = await connectTestRedis();
     const { redis, clockProblem } = await connectRedis(server.url, 'producer', 'batch-writes');
-    await clockProblem; // its call shares the first write
+    await clockProblem; // the call that reads the clock would share the first write
     const { stream } = redis as unknown as { stream: Socket };
     const cork = vi.spyOn(stream, 'cork');
     await Promise.all([redis.ping(), redis.ping(), redis.ping()]);

@@ -116,7 +116,7 @@ describe('a host that declares its session to Redis', () => {
     const { redis, keys, owner, declared } = it;
     const { id } = declared.running.entry;
     const [earlier = ''] = await submitSome(redis, keys, declared.generation, 1);
-    // The older state: `earlier` ran, and the command that runs now waited behind it.
+    // Sets the older state of Redis: `earlier` ran, and the command that now runs waited behind it.
     await redis.hset(keys.state, 'running', earlier, 'fence', '0', 'host', 'h0');
     await redis.hset(`${keys.prefix}record:${earlier}`, 'state', 'running');
     await redis.hset(`${keys.prefix}record:${id}`, 'state', 'waiting', 'stdout', 0, 'seq', 0);
@@ -215,7 +215,7 @@ describe('a job whose reply was lost', () => {
     const job = newSessionJob({ tenant: 't1', session: 's1' }, '1', placement);
     const jobs = await startJobs(through.redis, fleet);
     await jobs.ensure(job);
-    // The first call only looks.
+    // The first call of fetch() only looks for a job. The second one gets the job, and its reply is lost.
     const evalsha = through.redis.evalsha.bind(through.redis) as (...args: unknown[]) => Promise<unknown>;
     let calls = 0;
     vi.spyOn(through.redis, 'evalsha').mockImplementation((...args: unknown[]) => {

@@ -70,7 +70,7 @@ const DECLARED = () => ({
 
 const started = async () => idsOf(await readEvents(redis, keys), 'command.started').slice(1);
 
-describe('submit', () => {
+describe('the mailbox call `submit`', () => {
   test('starts an entry for an idle owner, and sends it in the wake-up', async () => {
     await delegate();
     const id = await submitOne({ retry: 'idempotent' });

@@ -14,7 +14,7 @@ describe('a connection to Redis after an outage', () => {
   test('fails a call of a host immediately during the outage, and never sends it later', async () => {
     await using own = await startOwnRedis();
     const { redis, clockProblem } = await connectRedis(own.url, 'host', 'test');
-    await clockProblem; // nothing is under way
+    await clockProblem; // from here on no call is under way
     const broken = untilEvent(redis, 'close');
     await own.kill();
     await broken;

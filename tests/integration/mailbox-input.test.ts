@@ -170,7 +170,7 @@ describe('a write to stdin', () => {
     expect(await send({})).toEqual({ type: 'written', offset: 0 });
     expect(await lease()).toBeGreaterThan(before);
     await full.redis.config('SET', 'maxmemory', '0');
-    // The number of the renewal does not count, because the chunk of that call was not stored.
+    // The number 1 is not used up: Redis refused the first chunk, and the renewal with this number stored no chunk.
     expect(await send({ chunks: [{ sealed: 'x', bytes: 1 }] })).toEqual({ type: 'written', offset: 1 });
     await full.redis.config('SET', 'maxmemory', '1');
     expect(await send({ number: 2, offset: 1, closes: 'end' })).toEqual({ type: 'written', offset: 1 });
@@ -273,7 +273,7 @@ describe('a read of stdin', () => {
     expect(await read(entryId)).toEqual({ ...nothing, written: 0, closed: 'end' });
   });
 
-  test('reports on a lease that begins when the streamed entry is accepted', async () => {
+  test('finds a lease of the submitter from the acceptance of a streamed entry on', async () => {
     const entryId = await accepted('streamed');
     const [at, lease] = await redis.hmget(recordKey(keys, entryId), 'acceptedAt', 'lease');
     expect(Number(lease) - Number(at)).toBe(LIMITS.inputLeaseMs);
@@ -324,7 +324,7 @@ async function trial(seed: number): Promise<string[]> {
         seen.push(sealed);
         from = end;
       }
-      // An adopter continues after the bytes that were taken, and receives the others again.
+      // An adopter continues after the bytes that were taken, and receives later bytes again.
       if (random.chance(0.8)) taken = from;
       if (over && from === answer.written) return;
     }

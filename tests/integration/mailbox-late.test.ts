@@ -18,7 +18,7 @@ async function endOne(host = 'h1') {
 
 const behindOwn = { offsets: { stdout: 4, stderr: 0 }, seq: 1, carriedBytes: 4, outcome: 'success' };
 
-describe('`late`', () => {
+describe('the mailbox call `late` for late output', () => {
   test("returns the position after an ended entry's output, and appends there", async () => {
     const { owner, id } = await endOne();
     expect(await addLate(owner, id, [])).toEqual({ type: 'stored', position: behindOwn });
@@ -29,7 +29,7 @@ describe('`late`', () => {
       type: 'stored',
       position: { offsets: { stdout: 9, stderr: 5 }, seq: 3, carriedBytes: expect.any(Number), outcome: 'success' },
     });
-    // The count includes headers, because the budget is one of the stream.
+    // `carriedBytes` includes the headers of chunks, because the budget limits the bytes of the stream.
     expect((added as { position: typeof behindOwn }).position.carriedBytes).toBeGreaterThanOrEqual(14);
     const events = await readEvents(redis, keys);
     expect(events.map(({ type }) => type).slice(2)).toEqual([
@@ -40,7 +40,7 @@ describe('`late`', () => {
     ]);
     expect(outputOf(events, id)).toEqual({ stdout: Buffer.from('own\nlate\n'), stderr: Buffer.from('oops\n') });
     expect([...outputGaps(events), ...overlapping(events)]).toEqual([]);
-    // The record keeps the offsets of what the entry itself had printed.
+    // The record keeps the offsets at the end of the entry: those of output that was printed before the end.
     expect(await redis.hmget(recordKey(keys, id), 'stdout', 'stderr')).toEqual(['4', '0']);
   });
 

@@ -35,7 +35,7 @@ beforeEach(async () => {
   await subscriber.subscribe(inboxChannel(keys.namespace, 'p1'));
 });
 
-/** Returns the notices of every step that has ended. The last message is sent from here. */
+/** Returns the notices so far. Sends a last message itself, and waits until it arrives after all notices. */
 async function readNotices() {
   await redis.publish(inboxChannel(keys.namespace, 'p1'), 'a last ');
   await expect.poll(() => messages.at(-1)).toBe('a last ');

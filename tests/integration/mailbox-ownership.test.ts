@@ -29,7 +29,7 @@ useMailbox();
 
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
 
-describe('adopt', () => {
+describe('the mailbox call `adopt`', () => {
   test('returns the running entry and its stored output under a newer fence', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first);
@@ -149,7 +149,7 @@ describe('adopt', () => {
   });
 });
 
-describe('announce', () => {
+describe('the mailbox call `announce`', () => {
   test('adds an event once, however often or late its call arrives', async () => {
     const calls: (() => Promise<unknown>)[] = [];
     const repeating = new Proxy(redis, {
@@ -203,7 +203,7 @@ describe('the shell for an adopter', () => {
     expect(await shellOf('h1')).toEqual({ host: 'h2', sandbox: 'c2' });
   });
 
-  test('is undefined before the first shell, after a release and after a rerun', async () => {
+  test('is undefined before the first shell, after a release and after a second start', async () => {
     expect(await shellOf('h1')).toBeUndefined();
     const first = await own(redis, keys, 'h1');
     await announce(first, ready('c1'));
@@ -217,7 +217,7 @@ describe('the shell for an adopter', () => {
   });
 });
 
-describe('release', () => {
+describe('the mailbox call `release`', () => {
   test('ends the ownership once, and returns the same when it arrives twice', async () => {
     const owner = await own(redis, keys);
     const lost = { type: 'session.lost', data: { reason: 'idle' } } as const;
@@ -254,7 +254,7 @@ describe('release', () => {
   });
 });
 
-describe('recordNotice', () => {
+describe('the mailbox call `recordNotice`', () => {
   test('adds an event once for each type and fence of the present owner', async () => {
     const owner = await own(redis, keys);
     expect(await recordNotice(redis, keys, owner.fence - 1, 'host.unreachable', {})).toBe(false);

@@ -26,7 +26,7 @@ async function listen(channel: string) {
 
 const sessionWakeUp = () => encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session });
 
-describe('open', () => {
+describe('the mailbox call `open`', () => {
   test('records a generation that expires unless somebody submits to it or owns it', async () => {
     const [unused, used, owned] = [newKeys(), newKeys(), newKeys()];
     for (const fresh of [unused, used, owned]) await open(redis, fresh, () => 'sealed', 'd1');
@@ -75,7 +75,7 @@ describe('open', () => {
   });
 });
 
-describe('submit', () => {
+describe('the mailbox call `submit`', () => {
   test('accepts an entry once, and reports each time whether the session needs a job', async () => {
     const submission = newSubmission(generation);
     const [first, second] = await Promise.all([submit(redis, keys, submission), submit(redis, keys, submission)]);
@@ -184,7 +184,7 @@ describe('submit', () => {
   });
 });
 
-describe('cancel', () => {
+describe('the mailbox call `cancel`', () => {
   test('ends a waiting entry immediately, and reports `ended-before` when it arrives twice', async () => {
     const [a = '', b = ''] = await submitSome(redis, keys, generation, 2);
     const cancelled = await cancel(redis, keys, a, 'no');
@@ -239,7 +239,7 @@ describe('cancel', () => {
   });
 });
 
-describe('close', () => {
+describe('the mailbox call `close`', () => {
   test('ends the generation and all waiting entries immediately without a host', async () => {
     const ids = await submitSome(redis, keys, generation, 3);
     const closed = await close(redis, keys, generation, false);

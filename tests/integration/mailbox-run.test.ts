@@ -19,7 +19,7 @@ useMailbox();
 
 const typesOf = async () => (await readEvents(redis, keys)).map(({ type }) => type);
 
-describe('take', () => {
+describe('the mailbox call `take`', () => {
   // Invariant 2
   test('returns entries in accepted order, each after the end of the previous one', async () => {
     const ids = await submitSome(redis, keys, generation, 3);
@@ -99,7 +99,7 @@ describe('take', () => {
   });
 });
 
-describe('append', () => {
+describe('the mailbox call `append`', () => {
   // Invariant 7
   test('stores binary output exactly, and all of a call or nothing', async () => {
     const owner = await own(redis, keys);
@@ -172,7 +172,7 @@ describe('append', () => {
   });
 });
 
-describe('finish', () => {
+describe('the mailbox call `finish`', () => {
   test('ends the entry, stores its last output and starts the next one together', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);
@@ -277,7 +277,7 @@ describe('finish', () => {
   });
 });
 
-describe('rerun', () => {
+describe('the mailbox call `rerun`', () => {
   test('starts an idempotent entry again under a newer owner with new offsets', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first, { retry: 'idempotent' });
@@ -321,7 +321,7 @@ describe('rerun', () => {
     const second = await own(redis, keys, 'h2');
     const running = await take(second);
     expect(running).toMatchObject({ type: 'running', entry: { starts: 2 } });
-    // The first owner had this state of the entry.
+    // `entry` is the state of the entry before its second start, so it is out of date.
     expect(await rerun(second, entry)).toEqual({ type: 'refused' });
     expect(await rerun(second, { ...entry, starts: 2 })).toEqual({ type: 'restarted' });
     expect(await rerun(second, { ...entry, starts: 3 })).toEqual({ type: 'refused' });

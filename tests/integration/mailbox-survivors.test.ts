@@ -18,7 +18,7 @@ import { generation, keys, redis, startOne, useMailbox } from '../support/open-m
 
 useMailbox();
 
-// Tests for changes of the scripts that no other test noticed.
+// Each test detects a fault in the scripts that mutation tests have planted and no other test detected.
 
 describe('the mailbox scripts', () => {
   test('store nothing of an unreachable host after the close of its session', async () => {

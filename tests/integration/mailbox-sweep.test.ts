@@ -27,7 +27,7 @@ async function nextMillisecond(): Promise<void> {
   while (!isPast(await read())) await redis.ping();
 }
 
-/** Makes the marks that sweeps have left older. */
+/** Makes the age marks, which sweeps store, older by `byMs`. */
 async function age(byMs: number): Promise<void> {
   const marks = (await redis.hget(keys.state, 'ageMarks')) ?? '';
   await redis.hset(
@@ -37,7 +37,7 @@ async function age(byMs: number): Promise<void> {
   );
 }
 
-describe('sweep', () => {
+describe('the mailbox call `sweep`', () => {
   test('ends waiting entries whose start deadline has passed, and no others', async () => {
     const late = newSubmission(generation, { startDeadlineMs: 1, inbox: 'p7' });
     const patient = newSubmission(generation, { startDeadlineMs: 60_000 });

@@ -124,7 +124,7 @@ describe('the queues of sessions', () => {
     expect(await fetchAll(choosy)).toEqual(['a', 'plain', 'b']);
     const rest = ['root-1', 'root-2'];
     expect(await queue.waiting(PARTICULAR)).toEqual(rest.map((session) => sessionJobId('acme', session)));
-    // Each particular session was decided about once, and the others not at all.
+    // The host decided once about each particular session, and about no other session.
     expect(checked.sort()).toEqual(['a', 'b', ...rest]);
     expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
   });

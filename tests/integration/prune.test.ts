@@ -26,7 +26,7 @@ beforeAll(async () => {
   await plant('of a host that keeps its fleet', 'kept', KEPT);
   await plant('of a host of another fleet now', 'kept', GONE);
   await plant('of a directory that is gone', 'none', GONE);
-  // Root can read every directory. This failure stands for that of a user who cannot.
+  // Root can read every directory, so reading fails here for another reason: `fleets` is a file.
   await mkdir(join(directory, 'hosts', 'closed'));
   await writeFile(join(directory, 'hosts', 'closed', 'fleets'), '');
   await plant('of a host whose fleets cannot be read', 'closed', GONE);
@@ -112,7 +112,7 @@ describe('`shellfleet prune`', () => {
     ['any other answer removes nothing', '', nothing, 'Nothing was removed.', true],
     ['a container with a new owner stays', 'y', () => keep('asked', GONE), '0 of them were removed.', true],
   ])('asks at a terminal: %s', async (_what, answer, meanwhile, said, stays) => {
-    await prune('--yes'); // what other tests have left
+    await prune('--yes'); // removes what other tests have left
     await plant('asked about', 'asked', GONE);
     await using _removed = {
       async [Symbol.asyncDispose]() {

@@ -87,7 +87,7 @@ describe.each(['socket', 'attach', ...host] as const)('a shell over %s', (transp
       transport === 'attach' ? it.box.sync : undefined,
     );
     it.box.wire?.write(half.subarray(0, 5_000));
-    it.client.shell.disconnect(); // as abruptly as a kill: whatever is on its way is gone
+    it.client.shell.disconnect(); // like a kill: frames on their way are lost
 
     const next = new ShellClient(await it.box.connect());
     const { hello } = next.shell;
@@ -112,7 +112,7 @@ describe.each(['socket', 'attach', ...host] as const)('a shell over %s', (transp
       .catch(() => {});
     await expect.poll(() => it.client.received('stdout').length).toBe(RING_BYTES);
     it.client.shell.disconnect();
-    await new Promise((resolve) => setTimeout(resolve, 3_000)); // more than its time
+    await new Promise((resolve) => setTimeout(resolve, 3_000)); // longer than the command's timeout
     const next = new ShellClient(await it.box.connect());
     expect(next.shell.hello).toMatchObject({
       state: 'running',

@@ -17,7 +17,7 @@ describe.each(['socket', 'attach', ...host] as const)('frames of an earlier fenc
     client.acks = false;
     const entryId = ulid();
     const running = client.run('echo begun; read -r x; echo "read $x"', { entryId, stdin: 'open' });
-    running.catch(() => {}); // it ends with its connection
+    running.catch(() => {}); // the call rejects when its connection ends
     await expect.poll(() => client.received('stdout').toString()).toBe('begun\n');
 
     const id = entryIdToBytes(entryId);

@@ -178,7 +178,7 @@ describe.each(boxes)('file operations in %s', (_, options) => {
 
   // fault 107: with one descriptor for each level the keeper ran out of them.
   test('remove a directory of 3,000 levels without following a link at its end', async () => {
-    const half = '/x'.repeat(1_500); // a path of all 3,000 would be too long
+    const half = '/x'.repeat(1_500); // one path of all 3,000 levels would be too long
     for (const name of ['a', 'b'])
       expect((await file({ type: 'mkdir', path: `/tmp/deep/${name}${half}` })).code).toBe(0);
     await write('/tmp/deep/outside/kept', '');

@@ -10,8 +10,8 @@ const shells: [string, ImageName][] = [
 ];
 
 /**
- * Waits until the bomb is gone. A bomb just below the limit may reach it later. It is ended when the next command
- * begins at the latest.
+ * Waits until the bomb is gone. A bomb just below the limit may reach it later. The keeper ends it at the latest when
+ * the next command begins.
  */
 async function bombIsGone({ client }: ShellBox, shellNumber: number): Promise<void> {
   const left = async () => {
@@ -28,7 +28,8 @@ describe.each(shells)('a fork bomb in %s', (name, image) => {
     let shellNumber = 1;
     for (let round = 0; round < 5; round++) {
       const bomb = await it.client.run(`J=${round}; f() { f | f & }; f`, { timeoutMs: 2_000, killGraceMs });
-      // Only bash may end where it cannot fork. Then its Result reports that, and the next shell is the next number.
+      // Only bash may end when it cannot fork. The Result then reports a lost shell, and the next shell has the next
+      // number.
       const isLost = name === 'bash' && bomb.state === 'lost';
       if (isLost) shellNumber += 1;
       const variable = isLost ? '' : round;
@@ -47,7 +48,7 @@ describe.each(shells)('a fork bomb in %s', (name, image) => {
     await using it = await openBox({ image, pids: 64 });
     const script = 'J=1; f() { f | f & }; f; while :; do :; done';
     const bomb = await it.client.run(script, { timeoutMs: 800, killGraceMs });
-    expect(['wall', 'exited']).toContain(bomb.end.reason); // ash ends a command that it cannot fork for
+    expect(['wall', 'exited']).toContain(bomb.end.reason); // ash ends a command for which it cannot fork
     expect(bomb.end.shell).toMatchObject({ shellNumber: 1 });
     expect((await it.client.run('(echo "forked $J")')).out).toBe('forked 1\n');
     await bombIsGone(it, 1);

@@ -43,7 +43,7 @@ describe.each(shells)('a shell of %s', (name, image, stops) => {
       counts[end.reason]! += 1;
       if (i % 10 === 0) expect(await it.client.run('echo "alive ${C+set}"')).toMatchObject({ code: 0 });
     }
-    // Both kinds occurred, and some commands had ended before their stop.
+    // Both kinds of stop occurred. Some commands had ended by themselves before their stop.
     expect(counts.wall).toBeGreaterThan(stops / 2);
     expect(counts.cancelled).toBeGreaterThan(stops / 20);
     expect(await it.client.run('echo $-')).toMatchObject({ code: 0, end: { shell: { shellNumber: 1 } } });

@@ -143,7 +143,7 @@ describe('the log of the keeper', () => {
     const stateAtConnection = async () => {
       const shell = await box.connect({ start, onMessage: (message) => messages.push(message) });
       start = false;
-      // Over attach a keeper does not notice that nobody reads any more. Messages of that moment are lost.
+      // Over attach a keeper does not notice that its reader is gone, so messages of that moment are lost.
       if (shell.hello.state !== 'no-shell') await expect.poll(() => messages).not.toEqual([]);
       shell.disconnect();
       return shell.hello.state;
@@ -179,7 +179,7 @@ describe('the keeper in a hostile container', () => {
   test('survives when a command kills every process, and runs the next command', async () => {
     await it.client.run('X=kept');
     expect((await it.client.run('kill -9 -1; kill -TERM 1; kill -KILL 1; kill -STOP 1; echo $X')).out).toBe('kept\n');
-    await it.client.run('(kill -9 -1) 2>/dev/null'); // from a child, so the shell too
+    await it.client.run('(kill -9 -1) 2>/dev/null'); // sent by a child, so it reaches the shell too
     expect((await it.client.run('echo alive')).out).toBe('alive\n');
   });
 
@@ -279,7 +279,7 @@ print(len(held), flush=True)`;
     const listener = await it.box.listen();
     try {
       const first = await listener.accept({ signal: AbortSignal.timeout(10_000) });
-      first.close(); // it comes back, through the crowd
+      first.close(); // the worker must connect again among the junk connections
     } finally {
       listener.close();
     }

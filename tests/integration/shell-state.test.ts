@@ -111,14 +111,14 @@ describe.each(shells)('the state of %s', (name, options) => {
   );
 
   test.each(['break', 'continue', 'return 3', 'echo a \\', ': # comment', 'echo 1\r\n'])(
-    'survives %j, which ends the command but not the loop',
+    'survives %j, which ends the command but not the session',
     async (script) => {
       expect((await run(script)).ms).toBeLessThan(1_500);
       expect((await run('echo ok')).out).toBe('ok\n');
     },
   );
 
-  test('survives a command that closes descriptors or takes those of the loop', async () => {
+  test('survives a command that closes descriptors or takes those of the session', async () => {
     await run('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-');
     expect((await run('echo alive')).out).toBe('alive\n');
     await run('exec 5>/dev/null 8>/dev/null 9>/dev/null');

@@ -59,7 +59,8 @@ describe.each([
     await Promise.all(
       ['/tmp', '/none'].map((path) => it.client.shell.files.call(ulid(), { type: 'stat', path }, 10_000)),
     );
-    // A shell that was replaced while its child ended waits for that child when it waits for its next one.
+    // If the shell re-executed itself while a child ended, it reaps that child when it next waits for a child: here `sh
+    // -c :`.
     const states =
       'sh -c :; for stat in /proc/[0-9]*/stat; do while read -r line; do echo "$line"; done <$stat; done 2>/dev/null';
     const zombies = async () => (await run(states)).out.split('\n').filter((line) => /\) [ZX] /.test(line));

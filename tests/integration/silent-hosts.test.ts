@@ -41,7 +41,7 @@ describe('a silent host', () => {
       (count) => count > 0,
     );
     expect(await redis.exists(hostKeys(namespace, 'dead').alive)).toBe(0);
-    // Another host goes silent. Its report shows that both watches have looked again.
+    // Another host goes silent. Once that is reported, both watches have checked the first host again.
     const later = await openOn(redis, namespace, 'later', 200);
     await until(
       () => reportsIn(redis, later),
@@ -58,7 +58,7 @@ describe('a silent host', () => {
     const dead = await openOn(redis, namespace, 'dead', 1);
     let asked = 0;
     const looking = watch(redis, namespace, {
-      // The fleet is settled when the look begins, and not any more when its calls return.
+      // The fleet is settled when the check begins, and no longer settled when the calls of the check return.
       get settled() {
         asked += 1;
         return asked === 1;

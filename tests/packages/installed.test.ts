@@ -104,7 +104,9 @@ describe('the packages', () => {
   });
 });
 
-/** npm runs these three scripts, and node-gyp where there is a binding.gyp. */
+/**
+ * Returns whether npm would run code when it installs the package: one of three scripts, or node-gyp for a binding.gyp.
+ */
 async function hasInstallScript(directory: string): Promise<boolean> {
   const names = await readdir(directory).catch((): string[] => []);
   if (names.length === 0) return false;

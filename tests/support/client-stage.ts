@@ -12,7 +12,7 @@ export interface ClientStage extends AsyncDisposable {
   own: OwnRedis;
   redis: Redis;
   namespace: string;
-  /** Prefix of its keys and channels. */
+  /** Prefix of the fleet's keys and channels in Redis. */
   keyspace: string;
   sealKey: string;
   connect(options?: ConnectOptions): Promise<Fleet>;
@@ -29,7 +29,7 @@ export interface StageHost {
   leave(): Promise<void>;
 }
 
-/** Starts a stage. Several can share the Redis `own`; without one the stage starts its own. */
+/** Starts a stage on the Redis `own`, which several stages can share. Without `own` the stage starts a Redis. */
 export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
   const redisServer = own ?? (await startOwnRedis());
   const namespace = `c-${randomBytes(5).toString('hex')}`;
@@ -70,7 +70,7 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
     keys: async () => (await redisServer.redis.keys(`${keyspaceOf(namespace)}:*`)).sort(),
     async [Symbol.asyncDispose]() {
       await Promise.allSettled(fleets.map((fleet) => fleet.close()));
-      // A test that failed leaves no server behind.
+      // Closes everything even if one close fails, so that a failed test leaves no server behind.
       await Promise.allSettled(closing.map((close) => close()));
       if (own === undefined) await redisServer[Symbol.asyncDispose]();
     },

@@ -5,12 +5,12 @@ import { checkoutRoot } from '@shellfleet/setup';
 // The documents contain their own tests. Every fence has a language, and those of `sh` and `ts` are run. A comment
 // before a fence, which readers do not see, is about that fence:
 //
-//   <!-- not run: the reason -->       it is not run, and why
-//   <!-- setup sh ⏎ … -->              shell lines to run before it
-//   <!-- setup ts ⏎ … -->              declarations that the program needs besides its own
-//   <!-- file: name.ts -->             it is saved under this name, and not run by itself
+//   <!-- not run: the reason -->       the fence is not run, for this reason
+//   <!-- setup sh ⏎ … -->              shell lines to run before the fence
+//   <!-- setup ts ⏎ … -->              declarations that the fence's program needs besides its own
+//   <!-- file: name.ts -->             the fence is saved under this name, and not run by itself
 //
-// `# → text` (in ts `// → text`) at the end of a line: the text is in the output, of that line in sh.
+// `# → text` (in ts `// → text`) at the end of a line: the output, in sh that of this line, must contain the text.
 
 export interface Fence {
   /** `docs/x.md:12` */
@@ -22,7 +22,7 @@ export interface Fence {
   file?: string;
 }
 
-/** The fences of a document, in order. */
+/** Returns the fences of a document, in order. */
 export async function readFences(path: string): Promise<Fence[]> {
   const lines = (await readFile(join(checkoutRoot, path), 'utf8')).split('\n');
   const fences: Fence[] = [];
@@ -63,7 +63,7 @@ function readNotes(notes: string[]): Pick<Fence, 'notRun' | 'setup' | 'file'> {
   return read;
 }
 
-/** The texts that the document says are in the output of this code. */
+/** Returns the texts that the output of this code must contain according to the document. */
 export function expectedTexts(code: string): string[] {
   return Array.from(code.matchAll(/(?:#|\/\/) → (.+)$/gm), ([, text = '']) => text.trim());
 }

@@ -13,7 +13,7 @@ const node = ['--conditions=@shellfleet/source', '--no-warnings'];
 const packages = ['@shellfleet/client', '@shellfleet/policy', '@shellfleet/protocol', 'zod', '@types/node'];
 
 /**
- * Somebody who follows the documents: a directory of their own outside of the checkout, with the packages installed.
+ * Plays a person who follows the documents, in a directory outside of the checkout in which the packages are installed.
  */
 export class DocReader implements AsyncDisposable {
   readonly directory: string;
@@ -42,7 +42,7 @@ export class DocReader implements AsyncDisposable {
     };
     const settings = { extends: join(checkoutRoot, 'tsconfig.base.json'), compilerOptions, include: ['*.ts'] };
     await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings));
-    // What npx finds in the checkout: the command line, and the pinned Node.
+    // Stands in for npx: runs the command line of this checkout, or the Node of this process.
     const npx = `#!/bin/sh
 case $1 in
   shellfleet) shift; exec '${process.execPath}' --no-warnings '${inject('programs').cli}' "$@" ;;
@@ -70,18 +70,18 @@ esac
   async save(fence: Fence): Promise<string> {
     const name = fence.file ?? `${fence.place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`;
     const { ts } = fence.setup;
-    // An import may stand anywhere in a module, so what the program needs may come before its own imports.
+    // The declarations of the set-up come first. They may stand before the imports of the fence.
     await writeFile(join(this.directory, name), `${ts}\n${fence.code}\nexport {};\n`);
     return name;
   }
 
-  /** Compiles all that was saved. Returns what the compiler reports. */
+  /** Compiles all saved programs. Returns the output of the compiler. */
   async compile(): Promise<string> {
     const { stdout } = await this.#run(join(checkoutRoot, 'node_modules/.bin/tsc'), ['-p', '.']);
     return stdout;
   }
 
-  /** Runs a fence. Returns what does not hold, by line: nothing, when all is as the document says. */
+  /** Runs a fence. Returns a message for each difference from the document, or none if all is as documented. */
   async try(fence: Fence): Promise<string[]> {
     if (fence.setup.sh !== '') await this.#script(fence.setup.sh);
     return fence.language === 'sh' ? this.#trySh(fence) : this.#tryTs(fence);
@@ -94,7 +94,7 @@ esac
     return [`${fence.place}: ended with ${exitCode}, without ${JSON.stringify(missing)}: ${stdout}${stderr}`];
   }
 
-  /** Each statement must succeed, and print what the document says. One shell runs all of them. */
+  /** Runs all statements in one shell. Each must succeed, and print the text that the document states. */
   async #trySh(fence: Fence): Promise<string[]> {
     const statements = toStatements(fence.code);
     const marked = statements.map((text, index) => `${text}\nprintf '\\n%s %s\\n' '@end ${index}' "$?"`);

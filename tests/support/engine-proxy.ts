@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { inject } from 'vitest';
 
-/** A proxy in front of the engine of the run, which can be made to misbehave. */
+/** A proxy in front of the Docker engine of the test run. Tests can make the proxy misbehave. */
 export interface EngineProxy extends AsyncDisposable {
   readonly socketPath: string;
-  /** Requests that the engine never receives and that are never answered: `<method> <path>`. */
+  /** Returns true for a request (`<method> <path>`) that is never passed on and never answered. */
   silence?: (request: string) => boolean;
   /** An image that the engine seems to lack. */
   missingImage?: string | undefined;
-  /** Stands in for the registries: every pull is complete when this resolves. */
+  /** Replaces the registries: every pull completes when the promise of this function resolves. */
   pull?: (() => Promise<void>) | undefined;
   /** Replaces the body of an answer. */
   rewrite?: (request: string, body: string) => string;
-  /** Ends every connection and accepts no other, as an engine that has stopped. */
+  /** Ends every connection and accepts no more, like an engine that has stopped. */
   cut(): Promise<void>;
   /** Accepts connections again. */
   mend(): Promise<void>;

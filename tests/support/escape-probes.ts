@@ -5,15 +5,15 @@ import { networkInterfaces } from 'node:os';
 
 const program = new URL('../fixtures/escape-probes.py', import.meta.url);
 
-/** What a session must not reach: places of this machine that are open for it to find. */
+/** Places of this machine that a session must not reach, although they are open. */
 export interface Outside extends AsyncDisposable {
-  /** Kept open by this process. */
+  /** JSON text about the places, from which the probes learn their addresses. */
   description: string;
 }
 
 /**
- * Opens places outside of the sandbox. `sockets` are paths of the engine's sockets, `processes` and `secrets` words in
- * the command lines and environments of processes outside.
+ * Opens places outside of the sandbox. `sockets` are paths of the engine's sockets. `processes` and `secrets` are words
+ * in the command lines and environments of processes outside of the sandbox.
  */
 export async function openOutside(known: {
   sockets?: string[];
@@ -48,7 +48,10 @@ interface Runs {
   run(script: string, options: { stdin: string }): Promise<{ stdout: string; stderr: string; outcome: string }>;
 }
 
-/** What every row of the list reached, in words; empty where it held. The session needs python3. */
+/**
+ * Tries every way out of the sandbox. Returns by row what was reached, or an empty text if the sandbox held. The
+ * session needs python3.
+ */
 export async function tryToEscape(session: Runs, outside: Outside): Promise<Record<string, string>> {
   const text = await readFile(program, 'utf8');
   const stdin = text.replace(
@@ -65,7 +68,7 @@ export async function tryToEscape(session: Runs, outside: Outside): Promise<Reco
   );
 }
 
-/** The table of the page: for each row whether the policy promises that it fails. */
+/** Reads docs/sandbox-limits.md. Returns for each way out whether the policy promises that it fails. */
 export async function promisesOf(policy: string): Promise<Record<string, boolean>> {
   const page = await readFile(new URL('../../docs/sandbox-limits.md', import.meta.url), 'utf8');
   const rows = (page.split('## Ways out')[1] ?? '').split('\n').filter((line) => line.startsWith('| '));
@@ -74,7 +77,7 @@ export async function promisesOf(policy: string): Promise<Record<string, boolean
   return Object.fromEntries(cells.slice(1).map((line) => [line[1], line[column]?.startsWith('fails') === true]));
 }
 
-/** The names of all rows, from the program itself. */
+/** Returns the names of all ways out, which it reads from the program of the probes. */
 export async function escapeRows(): Promise<string[]> {
   const text = await readFile(program, 'utf8');
   const named = [...text.matchAll(/^@row\("([^"]+)"\)$/gm)].map(([, name = '']) => name);

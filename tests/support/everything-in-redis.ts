@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 
 /**
- * Every key and value of a namespace, as Redis stores them, byte by byte as latin1, to search for text that must not be
- * there.
+ * Returns every key and value of a namespace as Redis stores them, in latin1, so that a test can search them for text
+ * that must not be there.
  */
 export async function everythingInRedis(redis: Redis, namespace: string): Promise<string> {
   const keys = await redis.keys(`${namespace}:*`);

@@ -6,7 +6,7 @@ const anyNumber = (): number => expect.any(Number) as number;
 /** Fields of Results of any outcome. */
 export type ExpectedFields = { [field in keyof Result]?: Result[field] };
 
-/** The whole Result of a successful command on `h1`. `own` replaces fields. */
+/** Returns the whole Result of a successful command on `h1`. `own` replaces fields. */
 export function expectedResult(sessionId: string, own: ExpectedFields = {}): Result {
   const stdout = own.stdout ?? '';
   const stderr = own.stderr ?? '';
@@ -39,15 +39,15 @@ export function expectedResult(sessionId: string, own: ExpectedFields = {}): Res
 }
 
 /**
- * The image of the container in which the command ran. Commands that were denied or did not start have none, and tests
- * of other policies pass undefined.
+ * Returns the digest of the image in which the command ran. Commands that were denied or did not start have none, and
+ * tests of other policies pass undefined.
  */
 function digestOf({ outcome, reason, hostId }: ExpectedFields): { imageDigest?: string } {
   const hasRun = outcome !== 'denial' && outcome !== 'error' && reason !== 'not-started' && hostId !== null;
   return hasRun ? { imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string } : {};
 }
 
-/** A last line without its end counts. */
+/** Returns the number of lines. A last line without a newline counts too. */
 function countLines(text: string): number {
   return text === '' ? 0 : text.replace(/\n$/, '').split('\n').length;
 }

@@ -7,7 +7,7 @@ import { createServer, type Socket } from 'node:net';
  */
 export async function startFakeRedis(
   info: Record<string, string>,
-  /** What it says to each client before it closes the connection. Default: it answers instead. */
+  /** Error that each client gets before the server closes its connection. Default: the server answers commands. */
   refusal?: string,
 ): Promise<AsyncDisposable & { url: string }> {
   const text = `# Server\r\n${Object.entries(info)
@@ -44,8 +44,8 @@ export async function startFakeRedis(
 }
 
 /**
- * The name of the first command and the text behind it; undefined while the command is not complete. A command is an
- * array of bulk strings.
+ * Returns the name of the first command in the text and the text after that command, or undefined while the command is
+ * not complete. A command is an array of bulk strings.
  */
 function takeCommand(text: string): { name: string; rest: string } | undefined {
   const head = /^\*(\d+)\r\n/.exec(text);

@@ -27,11 +27,11 @@ export interface FakeShellWorker {
   readonly id: string;
   readonly worker: Worker;
   readonly sandboxes: FakeSandboxes;
-  /** What it has written down, in order. */
+  /** Audit events that this worker has written, in order. */
   readonly audited: AuditEvent[];
-  /** The errors that it has logged, as text. */
+  /** Returns the errors that this worker has logged, as text. */
   log(): string;
-  /** The commands that its shells have begun. */
+  /** Returns the number of commands that the shells of this worker have begun. */
   begun(): number;
 }
 
@@ -105,7 +105,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
   };
 }
 
-/** The first entry of a shell prepares it. */
+/** Number of entries that a worker runs to prepare a fresh shell, before the first command. */
 const PREPARATION = 1;
 
 export function newFleet() {
@@ -115,8 +115,8 @@ export function newFleet() {
 
 /**
  * Rules that ask about every command that begins with `ask`, forbid `forbid`, and admit the rest. The amendment is the
- * first two words. The reason quotes a script that has the word `quoted-word`. The variable RESTART of a session stands
- * for the script of its restarts.
+ * first two words. The reason quotes a script that has the word `quoted-word`. A restart is decided about like a
+ * command whose script is the session's variable RESTART.
  */
 export const ASKING: Rules = {
   digest: 'asking',

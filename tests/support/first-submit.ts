@@ -25,7 +25,7 @@ Redis.prototype.sendCommand = function (command, stream) {
   return sendCommand.call(this, command, stream);
 };
 const session = await fleet.session('s');
-// Lets the earlier calls reach the socket.
+// Waits for one turn of the event loop, in which the earlier calls are written to the socket.
 await new Promise((resolve) => setImmediate(resolve));
 await session.submit('echo first');
 process.exit(0);

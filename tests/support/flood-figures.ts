@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '@shellfleet/client';
 
-/** Durations of small commands of a session, ms, run one after the other while `work` runs. */
+/** Returns the durations (ms) of small commands that run one after another in a session while `work` runs. */
 export async function timesWhile(session: Session, work: Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
   let going = true;
@@ -18,7 +18,7 @@ export async function timesWhile(session: Session, work: Promise<unknown>): Prom
   return times;
 }
 
-/** Durations of `count` commands of a session, ms, run one after the other. */
+/** Returns the durations (ms) of `count` small commands that run one after another in a session. */
 export async function timesOf(session: Session, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < count; index += 1) {

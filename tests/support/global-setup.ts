@@ -8,7 +8,7 @@ import { bundlePrograms, type Programs } from './programs.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** One Redis for the whole run: isolate by a namespace of your own. */
+    /** URL of the one Redis of the whole run. Each test isolates itself by its own namespace. */
     redisUrl: string;
     /** The engine's address, in the form of DOCKER_HOST. */
     dockerHost: string;

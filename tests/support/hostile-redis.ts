@@ -12,7 +12,10 @@ export const isCrash = (error: unknown): boolean =>
 
 export interface Hostility {
   random: Random;
-  /** Probability that the process dies before a call, and again that it dies after it, before it reads the reply. */
+  /**
+   * Probability that the process dies before a call. With the same probability it dies after the call, before it reads
+   * the reply.
+   */
   crash: number;
   /** Calls whose second arrival is still due. */
   late: (() => Promise<unknown>)[];
@@ -21,8 +24,8 @@ export interface Hostility {
 }
 
 /**
- * A connection on which every script call arrives twice: at the same time, right after, or later, between calls of
- * other processes. The caller receives a random one of the replies, or dies before it.
+ * Returns a connection on which every script call arrives twice: at the same time, right after, or later, between calls
+ * of other processes. The caller receives one of the two replies at random, or a Crash instead.
  */
 export function createHostileRedis(redis: Redis, { random, crash, late, look }: Hostility): Redis {
   const evalsha = async (...args: Parameters<Redis['evalsha']>): Promise<unknown> => {

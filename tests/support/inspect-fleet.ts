@@ -51,7 +51,7 @@ export interface FleetInspector extends AsyncDisposable {
   isAlive(hostId: string): Promise<boolean>;
 }
 
-/** Opens a connection whose calls wait for a Redis that is away: without a deadline where it is a single one. */
+/** Opens a connection whose calls wait while Redis is away. With a single Redis they wait without a deadline. */
 function openPatiently(redisUrl: string): Redis {
   const address = parseRedisUrl(redisUrl);
   if (address.kind !== 'single') return openRedis(address, 'subscriber', 'inspector');

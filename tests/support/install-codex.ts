@@ -8,9 +8,9 @@ const VERSION = '0.169.0';
 const WITHIN_MS = 240_000;
 
 /**
- * The path of the Codex CLI in the one version that is tested, installed from npm on first use (100 MB to fetch) into a
- * cache: not below /tmp, where Codex does not work, and where other users can reach it. Throws with the reason when it
- * cannot be installed.
+ * Returns the path of the Codex CLI in the only tested version. The first call installs it from npm (100 MB) into a
+ * cache, which is not below /tmp, because Codex does not work there, and which other users can reach. Throws with the
+ * reason when it cannot be installed.
  */
 export async function installCodex(): Promise<string> {
   const isRoot = process.getuid?.() === 0;
@@ -23,7 +23,7 @@ export async function installCodex(): Promise<string> {
   );
   if (isThere) return program;
   await mkdir(directory, { recursive: true });
-  // The package of this platform alone: the one that chooses between them brings nothing else that is needed.
+  // Installs only the package of this platform. The main package adds nothing but the choice of the platform.
   const name = `@openai/codex@${VERSION}-linux-${process.arch}`;
   const args = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix', directory, name];
   await promisify(execFile)('npm', args, { timeout: WITHIN_MS }).catch((error: Error & { stderr?: string }) => {

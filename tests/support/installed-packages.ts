@@ -9,9 +9,9 @@ const run = promisify(execFile);
 /** A project outside of the checkout, with every package installed from its tarball. */
 export interface InstalledProject {
   directory: string;
-  /** Plain Node of the version that installed it. */
+  /** Path of the Node that runs the programs of this project. */
   node: string;
-  /** Variables of its processes: that Node first on PATH, and no settings of this run. */
+  /** Environment of processes of the project: `node` is first on PATH, and settings of this test run are left out. */
   env: NodeJS.ProcessEnv;
 }
 
@@ -24,14 +24,14 @@ export async function installPackages(tarballs: string, version: string, directo
   await mkdir(directory, { recursive: true });
   await writeFile(join(directory, 'package.json'), '{ "name": "a-project", "private": true, "type": "module" }');
   const { devDependencies } = JSON.parse(await readFile(join(checkoutRoot, 'package.json'), 'utf8'));
-  // As README has it: all at once, because each asks for others of this version, which no registry has.
+  // Installs all tarballs in one call, as README says: they depend on each other in a version that no registry has.
   const ours = (await readdir(tarballs)).map((file) => join(tarballs, file));
   await install({ directory, node, env }, ...ours, `@types/node@${devDependencies['@types/node']}`);
   await cp(join(checkoutRoot, 'tests/fixtures/installed'), directory, { recursive: true });
   return { directory, node, env };
 }
 
-/** The same project with another Node, if that one could install the same versions as well. */
+/** Returns the same project with another Node. Throws if that Node could not install the same versions. */
 export async function withNode(installed: InstalledProject, version: string): Promise<InstalledProject> {
   const node = await nodeOf(version);
   const project = { directory: installed.directory, node, env: environmentOf(node, installed.directory) };
@@ -47,7 +47,7 @@ function environmentOf(node: string, directory: string): NodeJS.ProcessEnv {
   return {
     ...Object.fromEntries(inherited),
     PATH: [dirname(node), process.env.PATH].join(delimiter),
-    // What the command line compiles is left in the project, not with this user.
+    // Keeps the command line's compile cache in the project and out of the home directory of this user.
     XDG_CACHE_HOME: join(directory, 'cache'),
   };
 }
@@ -67,7 +67,10 @@ export async function runInProject(
   return String(stdout);
 }
 
-/** Node itself comes from the registry, once for this checkout. The one that runs this serves its own major version. */
+/**
+ * Returns the path of a Node of this version. Installs it from npm once per checkout, unless this process runs such a
+ * Node.
+ */
 async function nodeOf(version: string): Promise<string> {
   if (process.versions.node.startsWith(`${version}.`)) return process.execPath;
   const name = `node-${process.platform}-${process.arch}`;
@@ -83,7 +86,7 @@ async function nodeOf(version: string): Promise<string> {
   return node;
 }
 
-/** npm's own program, to be run with another Node than its launcher finds. */
+/** Returns the path of npm's JavaScript program, so that a chosen Node can run it. */
 async function npmPath(): Promise<string> {
   for (const directory of (process.env.PATH ?? '').split(delimiter)) {
     const path = await realpath(join(directory, 'npm')).catch(() => undefined);

@@ -45,7 +45,7 @@ export function notAcceptedOnce(events: StreamEvent[]): string[] {
     .map(([id, count]) => `${id} accepted ${count} times`);
 }
 
-/** Invariant 3: an entry starts at most once, unless it may run again. */
+/** Invariant 3: an entry starts at most once, unless it is idempotent. */
 export function startedTwice(events: StreamEvent[], idempotent: ReadonlySet<string> = new Set()): string[] {
   return [...countBy(idsOf(events, 'command.started'))]
     .filter(([id, count]) => count > 1 && !idempotent.has(id))

@@ -21,7 +21,7 @@ export interface KeeperContainerOptions {
   dockerHost: string;
   image: string;
   transport?: KeeperTransport;
-  /** Arguments of the keeper: the user's shell. */
+  /** Command line of the user's shell, which the keeper gets as its arguments. */
   shell?: string[];
   env?: Record<string, string>;
   user?: string;
@@ -46,9 +46,9 @@ export interface KeeperBox extends AsyncDisposable {
   /** The sync word that begins its frames over attach. */
   readonly sync: Uint8Array;
   readonly socketPath: string;
-  /** The bytes of the last connection, for tests that break them. */
+  /** Transport of the last connection, which tests can break. */
   wire: Transport | undefined;
-  /** A worker adopts the shell: under the next fence unless one is named. */
+  /** Adopts the shell like the next worker. Default of the fence: the next number. */
   connect(options?: ConnectOptions): Promise<Shell>;
   listen(): Promise<KeeperListener>;
   /** Exit code of the keeper, after its end. */
@@ -60,10 +60,10 @@ export class KeeperContainer implements KeeperBox {
   readonly token: string;
   readonly sync: Uint8Array;
   readonly container: Docker.Container;
-  /** Mounted into the container, read-only, as /.shellfleet. */
+  /** Directory of this machine that the container has read-only as /.shellfleet. */
   readonly directory: string;
   readonly #parent: string;
-  /** The bytes of the last connection, for tests that break them. */
+  /** Transport of the last connection, which tests can break. */
   wire: Transport | undefined;
   #fence = 0;
 
@@ -137,7 +137,7 @@ export class KeeperContainer implements KeeperBox {
     }
   }
 
-  /** A worker adopts the shell: under the next fence unless one is named. */
+  /** Adopts the shell like the next worker. Default of the fence: the next number. */
   async connect(options: ConnectOptions = {}): Promise<Shell> {
     const fence = options.fence ?? ++this.#fence;
     this.#fence = Math.max(this.#fence, fence);
@@ -167,7 +167,7 @@ export class KeeperContainer implements KeeperBox {
     return listenForKeeper({ path: this.socketPath, token: this.token });
   }
 
-  /** stdin and stdout of the keeper. */
+  /** Returns a stream of the stdin and stdout of the keeper. */
   async attach(): Promise<Duplex> {
     const stream = await this.container.attach({ stream: true, stdin: true, stdout: true, stderr: true, hijack: true });
     const stdout = new PassThrough();

@@ -23,7 +23,7 @@ interface Trial {
   random: Random;
   keys: SessionKeys;
   world: World;
-  /** every call arrives twice, and some callers die */
+  /** connection on which every call arrives twice and some callers die */
   hostile: Redis;
   calm: Redis;
   accepted: Set<string>;
@@ -38,8 +38,8 @@ const HOSTS = ['h1', 'h2', 'h3'] as const;
 const PER_PRODUCER = 8;
 
 /**
- * One session, two producers and three hosts, all concurrent and with every call doubled; then an owner without faults,
- * then a close.
+ * Runs two producers and three hosts on one session at the same time, with every call doubled. Then an owner without
+ * faults empties the mailbox, and the session is closed.
  */
 export async function runTrial(redis: Redis, namespace: string, seed: number): Promise<TrialReport> {
   const random = createRandom(seed);
@@ -147,7 +147,7 @@ async function openAgain({ calm, hostile, keys }: Trial): Promise<string> {
   for (;;) {
     const opened = await open(hostile, keys, () => 'sealed spec', 'digest');
     if (opened.type === 'created' || opened.type === 'attached') return opened.generation;
-    await calm.ping(); // the previous generation is still ending; its owner, or the last drain, ends it
+    await calm.ping(); // the previous generation is still closing; its owner, or the last drain, completes the close
     await close(calm, keys, undefined, true);
   }
 }
@@ -173,13 +173,13 @@ async function run(trial: Trial, host: string, redis: Redis): Promise<void> {
   if (trial.crashes > crashes && trial.random.chance(0.4)) trial.world.keepers.delete(host);
 }
 
-/** Another host may have got the job between the lock and `acquire`. */
+/** Ignores the refusal of `acquire`, because another host may have got the job after the lock. */
 function ignoreRefusal(error: unknown): undefined {
   if (error instanceof Error && error.message.endsWith('has the lock')) return undefined;
   throw error;
 }
 
-/** Owners without faults, until the mailbox is empty. */
+/** Runs owners without faults until the mailbox is empty. */
 async function drain(trial: Trial): Promise<void> {
   const { calm, keys } = trial;
   const hasWork = async () => (await sweep(calm, keys)).hasWork;

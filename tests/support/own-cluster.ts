@@ -7,11 +7,11 @@ const SLOTS = 16_384;
 export interface OwnCluster extends AsyncDisposable {
   url: string;
   nodes: RedisProcess[];
-  /** The node that holds the slot of this key. */
+  /** Returns the node that holds the slot of this key. */
   nodeOf(key: string): Promise<RedisProcess>;
 }
 
-/** Slots of a node that is down are out of reach; the others are served. */
+/** Settings of every node. While a node is down, the others still serve their own slots. */
 const SETTINGS = ['--save', '', '--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
 const PARTIAL = ['--cluster-require-full-coverage', 'no', '--cluster-config-file', 'nodes.conf'];
 

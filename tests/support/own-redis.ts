@@ -1,16 +1,19 @@
 import type { Redis } from 'ioredis';
 import { startRedisProcess } from './redis-process.ts';
 
-/** A redis-server of the test's own, for tests that a shared one does not allow: other settings, a flush, an outage. */
+/**
+ * A redis-server of one test, for faults and settings that a shared server does not allow, such as a flush or an
+ * outage.
+ */
 export interface OwnRedis extends AsyncDisposable {
   url: string;
   redis: Redis;
-  /** SIGSTOP (SIGCONT resumes it): connections stay open, replies do not arrive. */
+  /** Stops the process with SIGSTOP until thaw(): connections stay open, and replies do not arrive. */
   freeze(): void;
   thaw(): void;
-  /** SIGKILL, and wait until it is gone. */
+  /** Sends SIGKILL, and waits until the process is gone. */
   kill(): Promise<void>;
-  /** A new process on the same port, with the data of the append-only file if the settings enable it. */
+  /** Starts a new process on the same port. It loads the append-only file, if the settings enable one. */
   start(): Promise<void>;
   /** kill(), then start(). */
   restart(): Promise<void>;
@@ -20,7 +23,7 @@ export function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
   return ownRedis(settings);
 }
 
-/** The same in a container of this image. */
+/** Starts such a Redis in a container of this image. */
 export function startOwnRedisIn(image: string, ...settings: string[]): Promise<OwnRedis> {
   return ownRedis(settings, image);
 }

@@ -41,7 +41,7 @@ export async function startPackageRegistry(host: string): Promise<PackageRegistr
       '/greeting-1.0.0.tgz': ['application/octet-stream', tarball],
     };
     const [type, body] = files[incoming.url ?? ''] ?? [];
-    // Never ends: for connections that are still open when their command ends.
+    // This reply never ends, so its connection is still open when the command ends.
     if (incoming.url === '/forever') answer.write('begun\n');
     else if (type === undefined) answer.writeHead(404).end();
     else answer.writeHead(200, { 'content-type': type }).end(body);
@@ -75,7 +75,7 @@ async function packNodePackage(): Promise<Buffer> {
   return tarball;
 }
 
-/** Files without compression, as the ZIP format has them: each with its header, then a directory. */
+/** Returns a ZIP archive of uncompressed files: each file with its header, then the directory of the archive. */
 function toZip(files: [string, string][]): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** A secret whose text differs in every encoding. */
 export const PLANTED = 'Zq8/hunter2+"&x=7\\Wk~p9vT%';
 
-/** The value in every encoding in which a command may print it. None of them may be stored anywhere. */
+/** Returns the value in every encoding in which a command may print it. None of them may be stored anywhere. */
 export function everyFormOf(secret: string): Record<string, Buffer> {
   const bytes = Buffer.from(secret);
   const hex = bytes.toString('hex');
@@ -25,12 +25,12 @@ export function everyFormOf(secret: string): Record<string, Buffer> {
   ]);
 }
 
-/** The names of the encodings that the bytes contain. */
+/** Returns the names of the encodings in which the bytes contain the secret. */
 export function findForms(secret: string, bytes: Buffer): string[] {
   return Object.entries(everyFormOf(secret)).flatMap(([name, form]) => (bytes.includes(form) ? [name] : []));
 }
 
-/** All files below a directory, names included, as one buffer. */
+/** Returns the paths and contents of all files below a directory as one buffer. */
 export async function everythingBelow(directory: string): Promise<Buffer> {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const parts = await Promise.all(

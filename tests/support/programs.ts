@@ -13,9 +13,9 @@ export interface Programs {
 const entries = { worker: 'apps/worker/src/main.ts', cli: 'apps/producer/src/main.ts' };
 
 /**
- * Bundles each program once for the run, because half of a start is the search for about a thousand modules.
- * tests/e2e/up-down.test.ts starts the same programs from source, and tests/e2e/worker-image.test.ts from the compiled
- * packages. The caller removes `directory`.
+ * Bundles each program once for the run, because a start from source spends half of its time on finding about a
+ * thousand modules. tests/e2e/up-down.test.ts starts the same programs from source, and tests/e2e/worker-image.test.ts
+ * from the compiled packages. The caller removes `directory`.
  */
 export async function bundlePrograms(): Promise<{ programs: Programs; directory: string }> {
   const directory = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
@@ -23,9 +23,9 @@ export async function bundlePrograms(): Promise<{ programs: Programs; directory:
 }
 
 /**
- * Bundles programs of this checkout; the answer has their paths, by name. What changes in the checkout during a run
- * does not reach them, neither code nor Lua: a caller and a script of two versions would not understand each other.
- * Programs that they start themselves are not bundled.
+ * Bundles programs of this checkout. Returns their paths by name. Code and Lua scripts that change in the checkout
+ * during a run do not change a bundle, because a caller and a script of two versions would not work together. Programs
+ * that a bundled program starts are not bundled.
  */
 export async function bundleInto<T extends Record<string, string>>(directory: string, input: T): Promise<T> {
   const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -42,7 +42,7 @@ export async function bundleInto<T extends Record<string, string>>(directory: st
   return Object.fromEntries(Object.keys(input).map((name) => [name, join(directory, `${name}.mjs`)])) as T;
 }
 
-/** A module that reads files beside itself finds them where its source is, Lua scripts in a copy. */
+/** Lets a bundled module find the files beside its source file. Lua scripts are found in a copy. */
 function keepPlaces(directory: string): Plugin {
   return {
     name: 'keep-places',

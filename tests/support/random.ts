@@ -1,13 +1,13 @@
 /** Random choices from a seed, so that a trial can be repeated. The interleaving of concurrent work still varies. */
 export interface Random {
-  /** 0 ≤ x < 1 */
+  /** Returns a number with 0 ≤ x < 1. */
   next(): number;
   below(limit: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly [T, ...T[]]): T;
 }
 
-/** mulberry32 */
+/** Returns a generator of the algorithm mulberry32. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = () => {

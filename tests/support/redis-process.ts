@@ -16,9 +16,9 @@ export interface RedisProcess extends AsyncDisposable {
   directory: string;
   redis: Redis;
   signal(signal: NodeJS.Signals): void;
-  /** SIGKILL, and wait until it is gone. */
+  /** Sends SIGKILL, and waits until the process is gone. */
   kill(): Promise<void>;
-  /** A new process on the same port and directory. Resolves when it answers. */
+  /** Starts a new process on the same port and directory. Resolves when it answers. */
   start(): Promise<void>;
 }
 
@@ -26,10 +26,10 @@ interface RedisProcessOptions {
   settings: readonly string[];
   /** Settings that must be in a file, because the server rewrites it. Default: none. */
   configFile?: string;
-  /** How the test's own client reaches it. Default: in clear, without a password. */
+  /** Settings with which the test's own client connects. Default: in clear, without a password. */
   client?: { username?: string; password?: string; tls?: { ca: string; cert: string; key: string } };
   port?: number;
-  /** Runs it in a container of this image. Default: as a process of this machine. */
+  /** Image in whose container the server runs. Default: a process of this machine. */
   image?: string | undefined;
   /** Directories that the settings name. A container has them at the same paths. Default: none. */
   directories?: readonly string[];

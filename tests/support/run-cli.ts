@@ -16,7 +16,7 @@ export interface CliProcess {
   end: Promise<CliRun>;
 }
 
-/** The command line as its own process, on the stage's fleet. */
+/** Starts the command line as a process that uses the stage's fleet. */
 export function startCli(stage: ClientStage, args: readonly string[], env: Record<string, string> = {}): CliProcess {
   const child = spawn(process.execPath, ['--no-warnings', inject('programs').cli, ...args], {
     env: {

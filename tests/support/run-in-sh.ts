@@ -2,7 +2,10 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import type { RunScript } from '@shellfleet/worker/test-support';
 
-/** Runs a script as `sh -c` on this machine. Each has a process of its own, so no variable or directory is kept. */
+/**
+ * Runs a script as `sh -c` on this machine. Each script has its own process, so variables and the directory are not
+ * kept.
+ */
 export const runInSh: RunScript = ({ script, env, stdin, timeoutMs }, keeper) => {
   const child = spawn('/bin/sh', ['-c', String(script)], { env: { ...process.env, ...env }, detached: true });
   let reason: 'exited' | 'cancelled' | 'wall' = 'exited';

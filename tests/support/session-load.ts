@@ -5,14 +5,14 @@ import type { TestFleet } from './start-fleet.ts';
 
 /** Commands that callers run one after another, in several sessions at once, while a test hurts the fleet. */
 export interface SessionLoad {
-  /** Commands whose `run` has returned or thrown. */
+  /** Number of commands whose `run` has returned or thrown. */
   readonly ended: number;
   /** Resolves when every caller is done. Each session is then checked from inside its sandbox, and by its stream. */
   check(): Promise<LoadReport>;
 }
 
 interface LoadReport {
-  /** Commands whose caller got a Result, and those whose caller got an error. */
+  /** Number of commands whose caller got a Result. `failed` counts those whose caller got an error. */
   succeeded: number;
   failed: number;
   /**
@@ -24,7 +24,7 @@ interface LoadReport {
 
 interface LoadOptions {
   sessions: number;
-  /** of each session */
+  /** number of commands in each session */
   commands: number;
 }
 

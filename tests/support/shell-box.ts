@@ -19,7 +19,7 @@ function imageOf(name: ImageName): string {
 /** The transport of a shell on the host. */
 export const host = ['host'] as const;
 
-/** Shells on the host need root: elsewhere the tests of the describe block that calls this are reported as not run. */
+/** Skips the tests of the describe block that calls this, if shells on the host are tested without root. */
 export function skipWithoutRoot(transport: BoxOptions['transport']): void {
   if (transport !== 'host' || isRoot) return;
   beforeEach(({ skip }) => skip('a shell on the host needs root'));

@@ -33,17 +33,17 @@ interface Keeper {
 
 export interface World {
   random: Random;
-  /** by host id; a missing one was lost with its host, or removed */
+  /** keepers by host id; the keeper of a missing host was lost with the host, or removed */
   keepers: Map<string, Keeper>;
-  /** How often any keeper began an entry. */
+  /** Number of times that keepers have begun each entry, by entry id. */
   ran: Map<string, number>;
-  /** Replies that no script may ever give. */
+  /** Replies of scripts that an invariant rules out. */
   surprises: string[];
 }
 
 /**
- * Runs a worker that has just acquired the session, until it is fenced, has nothing to do, or dies, in which case its
- * calls throw.
+ * Runs a worker that has just acquired the session. Ends when the worker is fenced or has nothing to do. When the
+ * worker dies, its calls throw.
  */
 export async function hostRun(owner: Owner, world: World): Promise<void> {
   const adopted = await adopt(owner);
@@ -92,7 +92,7 @@ async function runEntry(
   return begin(owner, world, keeper, entry.id, entry.fence) ? follow(owner, world, entry) : { type: 'fenced' };
 }
 
-/** False when the keeper has a newer owner. An id is begun again only if its record shows a new start. */
+/** Begins an entry. Returns false if the keeper has a newer owner, or has begun this start of the entry before. */
 function begin(owner: Owner, world: World, keeper: Keeper, entryId: string, startedUnder: number): boolean {
   if (keeper.fence > owner.fence || keeper.begun.get(entryId) === startedUnder) return false;
   keeper.begun.set(entryId, startedUnder);

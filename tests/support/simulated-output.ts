@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { StoredChunk, StreamName } from '@shellfleet/protocol';
 
 /**
- * The output of an entry follows from its id, so any host can compute the expected bytes. All 256 byte values, some of
- * them newlines.
+ * Returns the output of an entry, which is derived from the id of the entry, so that any host can compute it. The bytes
+ * can have any value.
  */
 export function plannedBytes(entryId: string): Record<StreamName, Buffer> {
   const digest = createHash('sha512').update(entryId).digest();
@@ -14,7 +14,7 @@ export function plannedBytes(entryId: string): Record<StreamName, Buffer> {
 
 const PIECE_BYTES = 48;
 
-/** The pieces that are not stored yet, streams alternating, and then one that covers no raw byte. */
+/** Returns the pieces that are not stored yet, in turn from both streams, and then a piece that covers no raw byte. */
 export function planOutput(entryId: string, from: Record<StreamName, number>, seq: number): StoredChunk[] {
   const planned = plannedBytes(entryId);
   const at = { ...from };

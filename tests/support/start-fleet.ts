@@ -11,26 +11,29 @@ import { inject } from 'vitest';
 import { declareTestFleet, keyspaceOf, readKeyspace } from './keyspace.ts';
 
 /**
- * A module of the workers: a killed test run leaves no workers and no containers. As a file of types it would cost 40
- * ms.
+ * Module that every worker loads. It ends the worker with its parent, so that a killed test run leaves no workers and
+ * no containers. As a TypeScript file it would cost 40 ms.
  */
 const endWithParent = `data:text/javascript,process.on('disconnect', () => process.kill(process.pid, 'SIGINT'));`;
 /** A worker that has not ended its sessions in this time is killed. */
 const END_WITHIN_MS = 30_000;
 
 export interface FleetOptions {
-  /** That of another fleet: this one gets a random identity from its first worker. Default: one of its own. */
+  /**
+   * Namespace that another fleet has too. This fleet then gets a random identity from its first worker. Default: a new
+   * namespace.
+   */
   namespace?: string;
   workers?: number;
   slots?: number;
   transport?: 'auto' | 'socket' | 'attach';
-  /** A Redis of the test's own, for tests that stop it. Default: the one of the run. */
+  /** URL of a Redis that the test may stop. Default: the Redis of the run. */
   redisUrl?: string;
   /** Called with the namespace before the first process uses it. */
   onNamespace?(namespace: string): Promise<void>;
   /** Variables of every worker. */
   env?: Record<string, string>;
-  /** Program of the workers. Default: the worker's own. */
+  /** Program of the workers. Default: the bundled worker of the run. */
   program?: string;
   /** Further variables of single workers, by index. */
   envs?: readonly Record<string, string>[];
@@ -74,17 +77,19 @@ export interface TestWorker {
 export interface TestFleet extends AsyncDisposable {
   readonly fleet: Fleet;
   readonly namespace: string;
-  /** The prefix of its keys and channels. */
+  /** Prefix of the fleet's keys and channels in Redis. */
   readonly keyspace: string;
   readonly redisUrl: string;
-  /** For producers in processes of their own. */
+  /** Seal key, for producers in other processes. */
   readonly sealKey: string;
   /** The state directory of its hosts. */
   readonly stateDirectory: string;
   readonly workers: TestWorker[];
   /** A further producer with connections of its own. */
   connect(options?: Pick<ConnectOptions, 'tenant' | 'signingKey'>): Promise<Fleet>;
-  /** Ends the producers and the workers, and with SIGINT their sessions. Containers should not be left after it. */
+  /**
+   * Ends the producers, and ends the workers with SIGINT, which also ends their sessions. No container should be left.
+   */
   end(): Promise<void>;
 }
 
@@ -162,8 +167,8 @@ async function endAll(producers: Fleet[], workers: EndingWorker[]): Promise<void
 }
 
 /**
- * For containers that no worker has removed, because none ended its sessions, and for the fleet's network, which no
- * worker removes.
+ * Removes containers that are left because no worker ended their sessions, and the fleet's network, which no worker
+ * removes.
  */
 async function removeFromEngine(namespace: string, dockerHost: string): Promise<void> {
   const docker = new Docker({ socketPath: dockerHost.replace(/^unix:\/\//, '') });
@@ -185,7 +190,7 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: s
 
   const start = async (changed: Record<string, string> = {}) => {
     Object.assign(env, changed);
-    const heap = '--max-semi-space-size=16'; // as the command line starts it
+    const heap = '--max-semi-space-size=16'; // the value with which the command line starts workers
     const args = [heap, '--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, program];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {
@@ -222,7 +227,7 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: s
     kill: () => stop('SIGKILL'),
     stop,
     start,
-    /** A worker that the test has killed is started once more: only a worker ends its host's sessions. */
+    /** Starts a worker that the test has killed once more, because only a worker ends its host's sessions. */
     async end() {
       const ending = async () => {
         if (!isRunning()) await start();

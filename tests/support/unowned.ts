@@ -7,9 +7,9 @@ import { keyspaceOf } from './keyspace.ts';
 import type { TestFleet } from './start-fleet.ts';
 
 /**
- * Everything of a fleet that nobody owns, as sentences: containers without a session that has them, keys without an
- * owner or an expiry, files without a container, and processes that are no worker of the fleet. Empty after every run,
- * whatever died in it, once the fleet has cleaned up.
+ * Everything of a fleet that nobody owns, as sentences: containers without a session, keys without an owner or an
+ * expiry, files without a container, and processes that are no worker of the fleet. Empty after every run, whatever
+ * died in it, once the fleet has cleaned up.
  */
 export async function unowned(stack: TestFleet, inspector: FleetInspector): Promise<string[]> {
   const [containers, keys, files, processes] = await Promise.all([
@@ -30,7 +30,7 @@ async function unownedContainers({ namespace }: TestFleet, inspector: FleetInspe
     .map(({ id, session, hostId }) => `container ${id.slice(0, 12)} of ${session} on ${hostId}`);
 }
 
-/** A session's keys belong to the index, or they expire; a host's belong to the hosts of the fleet, or they expire. */
+/** Returns keys that do not expire and whose session is not in the index or whose host is not in the list of hosts. */
 async function unownedKeys({ namespace }: TestFleet, { redis }: FleetInspector): Promise<string[]> {
   const fleet = fleetKeys(keyspaceOf(namespace));
   const [sessions, hosts] = await Promise.all([

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 
 /**
- * A proxy of an engine as Docker Desktop is one: containers see the files of a mounted directory, but cannot connect to
- * a socket in it, because they get a copy of the directory.
+ * Starts a proxy of an engine that behaves like Docker Desktop: containers see the files of a mounted directory, but
+ * cannot connect to a socket in it, because they get a copy of the directory.
  */
 export async function startUnreachableSocketEngine(
   enginePath: string,

@@ -2,7 +2,7 @@ import type { Asker } from '@shellfleet/mailbox';
 import { type ApprovalKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Stores as much of a session and of its entry as tells that the entry waits, and so may still ask. */
+/** Stores the fields of a session and of its entry that show that the entry waits, so that it counts as an asker. */
 export async function storeWaitingEntry(
   redis: Redis,
   { namespace, tenant }: ApprovalKeys,

@@ -73,7 +73,7 @@ describe('a command after lost contact', () => {
     expect(textOf(await Array.fromAsync(later.output()))).toBe('begun\nover\n');
   });
 
-  // E2B#1074: a process that finds it again can only watch.
+  // E2B#1074: a process that finds a running command again can only read its output.
   test('takes stdin and its close from another process than the submitter (E2B#1074)', async () => {
     const first = await stack.connect();
     const session = await first.session('e2b-1074-stdin');
@@ -115,7 +115,7 @@ describe('a command after lost contact', () => {
     expect(await session.run('echo on')).toMatchObject({ stdout: 'on\n', shell: { state: 'lost', epoch: 2 } });
   });
 
-  // E2B#1128: a lost host looks like a slow one.
+  // E2B#1128: a caller cannot tell a lost host from a slow one.
   test('ends as lost with its host, and the session goes on elsewhere (E2B#1128)', async () => {
     await using two = await startFleet({ workers: 2 });
     const session = await two.fleet.session('unreachable', { hostGraceMs: 0 });

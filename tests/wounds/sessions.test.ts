@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => stack?.[Symbol.asyncDispose]());
 
 describe('a session', () => {
-  // cloudflare/sandbox-sdk#333: create right after destroy says “already exists”.
+  // cloudflare/sandbox-sdk#333: a create right after a destroy fails with “already exists”.
   test('can be opened again once close resolves, and waits before (cloudflare/sandbox-sdk#333)', async () => {
     const before = await stack.fleet.session('cf-333', { env: { RUN: '1' } });
     await before.run('touch /workspace/old');
@@ -32,7 +32,7 @@ describe('a session', () => {
     expect(await inspect.containers('cf-333')).toHaveLength(1);
   });
 
-  // cloudflare/sandbox-sdk#333: one id, two sandboxes.
+  // cloudflare/sandbox-sdk#333: one id gets two sandboxes.
   test('has one shell for twenty callers that open it at once (cloudflare/sandbox-sdk#333)', async () => {
     const callers = await Promise.all(Array.from({ length: 20 }, () => stack.connect()));
     const sessions = await Promise.all(callers.map((fleet) => fleet.session('cf-333-shared')));
@@ -42,7 +42,7 @@ describe('a session', () => {
     expect(await inspect.containers('cf-333-shared')).toHaveLength(1);
   });
 
-  // SWE-ReX: one server, one command at a time.
+  // SWE-ReX: one server runs one command at a time, so sessions wait for each other.
   test('runs `echo` while another session sleeps (SWE-ReX)', async () => {
     const [sleeper, other] = await Promise.all([stack.fleet.session('sleeps'), stack.fleet.session('echoes')]);
     await Promise.all([sleeper.run('true'), other.run('true')]);

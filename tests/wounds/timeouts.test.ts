@@ -41,7 +41,7 @@ describe('a timeout', () => {
     );
   });
 
-  // daytona#4750: the timeout ends the command, not what it started.
+  // daytona#4750: a timeout ends the command, but not the processes that it started.
   test('has ended the whole process tree when the Result arrives (daytona#4750)', async () => {
     const session = await stack.fleet.session('daytona-4750');
     const tree = `
@@ -57,7 +57,7 @@ os.wait(); time.sleep(4321)'`;
     expect(await leftIn(session)).toEqual([]);
   });
 
-  // E2B#500: the caller gets a timeout, and the command goes on.
+  // E2B#500: the caller gets a timeout error, and the command runs on.
   test('stops the command, and the Result names the limit (E2B#500)', async () => {
     const session = await stack.fleet.session('e2b-500');
     const script = 'while :; do echo tick >> ticks; sleep 0.02; done';
@@ -80,7 +80,7 @@ os.wait(); time.sleep(4321)'`;
     expect(await leftIn(session)).toEqual(['sleep 4321']);
   });
 
-  // inspect_ai#2605: the limit is kept outside, and the loop runs on in the container.
+  // inspect_ai#2605: the time limit applies outside of the container, and a loop inside runs on.
   test('stops an endless loop, which uses no processor time afterwards (inspect_ai#2605)', async () => {
     const session = await stack.fleet.session('inspect-2605');
     expect(await session.run('python3 -c "while True: pass"', { timeoutMs: 500 })).toMatchObject(timedOut);
@@ -137,7 +137,7 @@ os.wait(); time.sleep(4321)'`;
     expect((await session.run('activate; pwd; echo $count')).stdout).toBe('active\n/tmp\n1\n');
   });
 
-  // langchain#39953: the same happens where the shell does not survive the timeout.
+  // langchain#39953: the startup commands do not run again after a timeout that ends the shell.
   test('that ends the shell is reported, and the next runs startup commands (langchain#39953)', async () => {
     const startupCommands = ['activate() { echo active; }', 'cd /tmp'];
     const session = await stack.fleet.session('langchain-39953-fatal', { startupCommands });

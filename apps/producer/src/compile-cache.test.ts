@@ -29,7 +29,7 @@ describe('the directory for compiled code', () => {
     expect(directoryIn(caches)).toBe(directory);
   });
 
-  test.each([0o720, 0o702, 0o777])('is not one that others can write (%o), nor below such a one', (mode) => {
+  test.each([0o720, 0o702, 0o777])('is not used if others can write to it or its parent (%o)', (mode) => {
     const directory = directoryIn(caches) as string;
     chmodSync(directory, mode);
     expect(directoryIn(caches)).toBeUndefined();
@@ -38,7 +38,7 @@ describe('the directory for compiled code', () => {
     expect(directoryIn(caches)).toBeUndefined();
   });
 
-  test('is checked at the place to which a link leads', () => {
+  test('is not used behind a link if others can write to the target', () => {
     const open = join(caches, '../open');
     mkdirSync(open);
     chmodSync(open, 0o777);

@@ -31,7 +31,7 @@ export function privateDirectory(env: NodeJS.ProcessEnv): string | undefined {
     const own = lstatSync(directory);
     return own.uid === uid && !canOthersWrite(own) && isSafeBelow(dirname(directory), uid) ? directory : undefined;
   } catch {
-    // The disk is full or read-only, or there is no home.
+    // The disk is full or read-only, or this user has no home directory.
     return undefined;
   }
 }

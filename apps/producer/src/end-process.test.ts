@@ -19,7 +19,7 @@ describe('the end of a process', () => {
   test('waits until a slow reader has read all output', async () => {
     const program = start();
     const exit = once(program, 'exit');
-    await once(program.stdout, 'readable'); // it writes, and cannot go on
+    await once(program.stdout, 'readable'); // the program writes, and waits because nobody reads
     const output = await text(program.stdout);
     expect({ length: output.length, exit: await exit }).toEqual({ length: 4_000_000, exit: [3, null] });
   });

@@ -1,7 +1,7 @@
 /** Ends this process as soon as its output has been read. Node's own clean-up would take some ms. */
 export async function exitWhenWritten(exitCode: number): Promise<void> {
   process.exitCode = exitCode;
-  // A process with a channel ends by itself, because messages to its parent may still be on their way.
+  // A process with an IPC channel is left to end by itself, because messages to its parent may still be on their way.
   if (process.channel !== undefined) return;
   await Promise.all([written(process.stdout), written(process.stderr)]);
   process.exit();

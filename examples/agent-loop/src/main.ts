@@ -66,7 +66,7 @@ async function readLate(fleet: Fleet, session: Session, { commandId, until }: Re
   return `The session was closed before ${commandId} printed ${until}.`;
 }
 
-/** The log of a command has what its background processes printed after its end, too. */
+/** Reads the log of a command, which includes what its background processes printed after its end. */
 async function readLog(fleet: Fleet, commandId: string): Promise<string> {
   const pieces: Uint8Array[] = [];
   const command = await fleet.command(commandId);

@@ -1,4 +1,4 @@
-/** Waits for output that background processes print later: the model says which text it waits for. */
+/** Action that waits until background processes of a command have printed the text `until`. */
 export interface ReadLate {
   type: 'read-late';
   commandId: string;
@@ -21,7 +21,10 @@ const port = 8000;
 const path = '/workspace/server.mjs';
 const start = `node ${path} & SERVER=$!`;
 
-/** Adds two numbers of a query. Its first form adds texts. */
+/**
+ * Returns the source of a server that adds two numbers of a query. `add` is the expression for the sum; the first one
+ * joins texts.
+ */
 const server = (add: string) => `import { createServer } from 'node:http';
 createServer((request, response) => {
   const { searchParams: numbers } = new URL(request.url, 'http://localhost');
@@ -31,7 +34,7 @@ createServer((request, response) => {
 }).listen(${port}, '127.0.0.1', () => console.log('ready'));
 `;
 
-/** Waits until the server listens, then asks it. */
+/** Script that waits until the server listens, and then sends it a request. */
 const ask = `until node -e 'fetch("http://127.0.0.1:${port}/?a=2&b=3").then(async (answer) => console.log("2 + 3 =", await answer.text()))' 2>/dev/null
 do sleep 0.1; done`;
 

@@ -15,7 +15,7 @@ import test from 'node:test';
 import { sum } from './sum.mjs';
 test('adds', () => assert.equal(sum([1, 2, 3]), 6));`;
 
-/** What the agent finds: a repository with a program that is wrong, its test, and files that a build left. */
+/** Repository on which the agent works: a program with a fault, its test, and leftovers of a build. */
 export const repository = {
   '/workspace/repo/sum.mjs': program,
   '/workspace/repo/sum.test.mjs': test,
@@ -23,7 +23,10 @@ export const repository = {
   '/workspace/repo/notes.txt': 'not in the repository yet',
 };
 
-/** Stands in for a language model: the next turn, from the Results of those before. Undefined when it has finished. */
+/**
+ * Stands in for a language model: returns the next turn from the Results of earlier turns, or undefined when the work
+ * is finished.
+ */
 export function nextTurn(results: readonly Result[]): Turn | undefined {
   const last = results.at(-1);
   switch (results.length) {

@@ -10,7 +10,8 @@ const { session: id } = parseArgs({ options: { session: { type: 'string', defaul
 
 async function main(): Promise<number> {
   await using fleet = await Fleet.connect();
-  // Files are asked about as commands are; what this program itself puts there is not the agent's.
+  // A person is asked about file operations too. The files that this program itself writes are allowed, because they
+  // are not the agent's.
   const execPolicy: PrefixRule[] = [{ pattern: ['files.write', '/workspace/repo'], decision: 'allow' }];
   const session = await fleet.session(id, { approval: 'unless-trusted', approvalTimeoutMs: 3_600_000, execPolicy });
   try {
@@ -34,7 +35,7 @@ async function work(session: Session): Promise<number> {
   return passes ? 0 : 1;
 }
 
-/** Says that a command waits for a person, as soon as it does. */
+/** Runs a script. Prints a message when the command begins to wait for a person. */
 async function run(session: Session, script: string): Promise<Result> {
   const command = await session.submit(script);
   const done = new AbortController();

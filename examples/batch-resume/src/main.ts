@@ -43,7 +43,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** Runs in a process of its own. The file of results tells a second driver which batch it was. */
+/** Drives the batch, in its own process. A second driver finds the batch by the file of results. */
 async function drive(out: string): Promise<number> {
   await using fleet = await Fleet.connect();
   const tasks = Array.from({ length: taskCount }, (_, index) => toTask(index));
@@ -53,7 +53,10 @@ async function drive(out: string): Promise<number> {
   return success + skipped === taskCount ? 0 : 1;
 }
 
-/** Each step adds a line to a file of its session, and prints how many there are: a step that ran twice would show. */
+/**
+ * Returns a task. Each step adds a line to a file of its session and prints the number of lines, so a step that ran
+ * twice is noticed.
+ */
 function toTask(index: number): Task {
   const step = 'echo done >> steps; sleep 0.2; echo "step $(wc -l < steps)"';
   return { id: `task-${index + 1}`, script: Array.from({ length: STEPS }, () => step) };
@@ -64,7 +67,7 @@ async function check(out: string): Promise<boolean> {
   const ids = new Set(results.map(({ id }) => id));
   const wanted = Array.from({ length: STEPS }, (_, index) => `step ${index + 1}\n`).join('');
   const once = results.filter(({ results }) => results.map(({ stdout }) => stdout).join('') === wanted);
-  // A task that had begun anew, in another session, would have a second session, and a second attempt.
+  // A task that was begun again would have a second session, and `attempts` would be 2.
   const inOneSession = results.filter(({ attempts }) => attempts === 1);
   say(`${ids.size} tasks have a result, in ${results.length} lines; in ${once.length} each step ran once.`);
   return [ids.size, results.length, once.length, inOneSession.length].every((count) => count === taskCount);
@@ -81,7 +84,7 @@ async function ended(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
-/** The last line may be half written when its driver is killed. */
+/** Reads the complete lines of the file. The last line may be incomplete if the driver was killed while it wrote. */
 async function readResults(out: string): Promise<TaskResult[]> {
   const lines = (await readFile(out, 'utf8').catch(() => '')).split('\n').slice(0, -1);
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as TaskResult);

@@ -27,7 +27,7 @@ export async function startOwnFleet(directory: string): Promise<AsyncDisposable 
   return { connection: { redisUrl, namespace, sealKeys }, [Symbol.asyncDispose]: stop };
 }
 
-/** The environment of this process without variables that name another fleet. */
+/** Returns the environment of this process without variables that name another fleet. */
 function privateEnvironment(directory: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(
     ([name]) => !name.startsWith('SHELLFLEET_') || name === 'SHELLFLEET_DEFAULT_IMAGE',

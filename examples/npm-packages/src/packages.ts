@@ -11,7 +11,7 @@ export interface Package {
 
 type Locked = { version: string; integrity: string; dependencies?: Record<string, string> };
 
-/** The packages to exercise, in order. The npm lock file beside the checks pins them. */
+/** Returns the packages to exercise, in order. The npm lock file beside the checks pins them. */
 export async function readPackages(): Promise<Package[]> {
   const text = await readFile(new URL('../checks/package-lock.json', import.meta.url), 'utf8');
   const locked = (JSON.parse(text) as { packages: Record<string, Locked> }).packages;

@@ -1,6 +1,6 @@
 import type { BatchTotals, TaskResult } from '@shellfleet/client';
 
-/** One line for a task that has ended. */
+/** Returns one line for a task that has ended. */
 export function describeResult({ id, outcome, results, error, durationMs }: TaskResult, version: string): string {
   const last = results.at(-1);
   const seconds = (durationMs / 1000).toFixed(1);
@@ -13,7 +13,7 @@ export function describeTotals({ tasks, success }: BatchTotals, tookMs: number):
   return `${tasks} packages: ${success} passed, ${tasks - success} failed, in ${(tookMs / 1000).toFixed(1)} s`;
 }
 
-/** The line of a stack trace that names the error. */
+/** Returns the line of a stack trace that names the error. */
 function reasonIn(stderr: string): string {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
   return lines.find((line) => /^\w*(?:Error|Exception)\b/.test(line)) ?? lines.at(-1) ?? 'it printed no reason';

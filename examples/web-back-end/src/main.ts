@@ -6,9 +6,9 @@ import { Fleet } from '@shellfleet/client';
 import { type Reading, read } from './reader.ts';
 import { createBackEnd } from './server.ts';
 
-// Two back ends that know nothing of each other, one run, and three readers of that run. The first reader stays, the
-// second comes and goes between the back ends, and the third comes when the run has ended. In the end all of them have
-// the same text.
+// Two independent back ends, one run, and three readers of that run. The first reader stays connected, the second one
+// leaves and comes back to the other back end, and the third one comes after the end of the run. In the end all readers
+// have the same text.
 
 const { values } = parseArgs({
   options: {
@@ -46,7 +46,7 @@ async function main(): Promise<number> {
   return Object.values(readers).every(({ text, end }) => text === wanted && end?.outcome === 'success') ? 0 : 1;
 }
 
-/** Reads three events, leaves, and comes back to the other back end, until the end. */
+/** Reads three events at a time, each time from the other back end, until the run has ended. */
 async function comeAndGo(urls: string[]): Promise<{ reading: Reading; visits: number }> {
   let reading: Reading | undefined;
   for (let visits = 0; ; visits += 1) {

@@ -35,7 +35,7 @@ async function answer(fleet: Fleet, request: IncomingMessage, response: ServerRe
   }
 }
 
-/** A session for each run; it closes itself a minute after the run. */
+/** Starts a run in a new session, which closes itself a minute after the run. */
 async function start(fleet: Fleet, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const session = await fleet.session(`run-${crypto.randomUUID()}`, { idleTimeoutMs: 60_000 });
   const command = await session.submit(await text(request));
@@ -50,7 +50,7 @@ async function sendEvents(fleet: Fleet, id: string, request: IncomingMessage, re
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' }).flushHeaders();
   const send = async (event: string, data: unknown, eventId = '') => {
     const isRoom = response.write(`event: ${event}\n${eventId && `id: ${eventId}\n`}data: ${JSON.stringify(data)}\n\n`);
-    // A slow reader is waited for, and delays nobody else: the output is kept in the fleet.
+    // Waits for a slow reader. This delays no other reader, because the output is stored in the fleet.
     if (!isRoom) await once(response, 'drain', { signal: left.signal });
   };
   try {

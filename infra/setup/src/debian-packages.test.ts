@@ -78,7 +78,7 @@ describe('packages of Debian', () => {
     expect(await read('systemctl')).toBeUndefined();
   });
 
-  test('leave the policy-rc.d of an administrator as it is', async () => {
+  test('do not change a policy-rc.d of the administrator', async () => {
     await stub('apt-get', '');
     await writeFile(policyPath(), '#!/bin/sh\nexit 0\n');
     await installPackages(['gcc'], report, system());
@@ -128,7 +128,7 @@ describe('packages of Debian', () => {
     },
   );
 
-  test('are cleaned up after a killed installation at the next start, not during one', async () => {
+  test('leave no policy file of a killed installation, but that of a running one', async () => {
     const { child } = await installElsewhere();
     await removeStalePolicy(policyPath());
     expect(await readdir(root)).toContain('policy-rc.d');

@@ -19,7 +19,7 @@ export async function readEngineVersion(endpoint: DockerEndpoint): Promise<strin
   try {
     return (await docker.version()).Version;
   } catch {
-    // The socket, the permission or the engine is missing, so the caller tries the next address.
+    // No engine answers at this address, or this user may not use its socket. The caller tries the next address.
     return undefined;
   }
 }

@@ -15,7 +15,7 @@ export function candidateDockerHosts(env: NodeJS.ProcessEnv, home: string): stri
   const sockets = [
     '/var/run/docker.sock',
     `${home}/.docker/run/docker.sock`, // Docker Desktop for Mac
-    `${home}/.docker/desktop/docker.sock`, // and for Linux
+    `${home}/.docker/desktop/docker.sock`, // Docker Desktop for Linux
     `${home}/.colima/default/docker.sock`,
   ];
   if (env.XDG_RUNTIME_DIR) sockets.push(`${env.XDG_RUNTIME_DIR}/docker.sock`);

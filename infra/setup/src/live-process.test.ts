@@ -62,9 +62,9 @@ describe('a recorded process', () => {
     const { child, pid } = await startStubborn();
     const pidPath = join(directory, 'redis.pid');
     const write = [
-      () => writePidFile(pidPath, pid), // of another program
+      () => writePidFile(pidPath, pid), // the pid of another program
       () => writeFile(pidPath, `${pid}\n`), // without a start time
-      () => writeFile(pidPath, `${pid}\nSun Nov 22 15:34:00 2026\n`), // of another start
+      () => writeFile(pidPath, `${pid}\nSun Nov 22 15:34:00 2026\n`), // another start time
       () => writeFile(pidPath, 'garbage'),
     ];
     for (const [index, writeIt] of write.entries()) {

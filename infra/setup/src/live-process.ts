@@ -62,7 +62,7 @@ function readFromProc(pid: number): FoundProcess | undefined {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
     return { startedAt: `${boot} ${fields[19]}`, command };
   } catch {
-    return undefined; // it ended meanwhile
+    return undefined; // the process ended meanwhile
   }
 }
 

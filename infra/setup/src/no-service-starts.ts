@@ -33,5 +33,5 @@ export async function removeStalePolicy(path = POLICY_PATH): Promise<void> {
   const [, pid, startedAt] = SIGNATURE.exec(text) ?? [];
   if (pid === undefined || startedAt === undefined) return;
   if (isRunning({ pid: Number(pid), startedAt }, [''])) return;
-  await rm(path, { force: true }).catch(() => {}); // only root may; to other users it does no harm
+  await rm(path, { force: true }).catch(() => {}); // fails without root; the file does no harm to other users
 }

@@ -4,7 +4,7 @@ import { findProgram } from './run-program.ts';
 
 /**
  * Does work while this process holds the lock of a file. The lock ends with the process. Without `flock` (macOS) there
- * is no lock, so work that two processes do at once must be no worse than wasteful.
+ * is no lock, so the work must also be correct when two processes do it at once.
  */
 export async function underLock<T>(path: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   const flock = await findProgram('flock');

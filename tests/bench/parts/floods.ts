@@ -32,7 +32,7 @@ export async function measureFloods(
 ): Promise<FloodFigures> {
   const { bytes, besideSeconds } = amounts;
   const [flooding, other] = [await shellfleet.openSession(), await shellfleet.openSession()];
-  await flood(flooding, bytes); // the redactor's code is compiled, and its buffers have grown
+  await flood(flooding, bytes); // warm-up: compiles the redactor's code and grows its buffers
   const [beside, during, speeds]: [number[], number[], number[]] = [[], [], []];
   for (let round = 0; round < rounds; round++) {
     beside.push(p95(await timesWhile(other, flooding.run(`timeout ${besideSeconds} yes > /dev/null`))));

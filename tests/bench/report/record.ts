@@ -7,7 +7,7 @@ import type { Plan } from '../plan.ts';
 import type { Target } from '../targets.ts';
 import { renderChart } from './chart.ts';
 
-/** A run, as it is recorded. */
+/** A run of the benchmark, as the documentation records it. */
 export interface Run {
   at: string;
   machine: MachineFacts;

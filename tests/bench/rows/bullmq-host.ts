@@ -111,7 +111,7 @@ async function drain({ id, worker, token }: Served): Promise<void> {
       .exec();
     const next = (await job.moveToCompleted(1, token, true)) as [object, string] | undefined;
     await told;
-    // createJob is protected, and the only way from the reply of moveToCompleted to the next Job.
+    // createJob is protected. Nothing else turns the reply of moveToCompleted into the next Job.
     const factory = worker as unknown as { createJob(data: object, id: string): Job<Command> };
     job = next?.[0] ? factory.createJob(next[0], next[1]) : undefined;
   }

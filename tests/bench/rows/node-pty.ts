@@ -1,4 +1,4 @@
-import { type IPty, spawn } from '@lydell/node-pty'; // node-pty with its add-on built: installing it needs no compiler
+import { type IPty, spawn } from '@lydell/node-pty'; // node-pty with a built add-on, so that an install needs no compiler
 import type Docker from 'dockerode';
 import { startBenchContainer } from './bench-container.ts';
 import { createKeptShellsRow } from './kept-shells.ts';

@@ -11,7 +11,7 @@ export interface ShellfleetOptions extends WorkerOptions {
 
 /** The row of the complete system: the public SDK in this process, a real worker process, a container per session. */
 export interface ShellfleetRow extends Row {
-  /** Opens sessions up to this number. Each has then run one command. */
+  /** Opens sessions until this number is open. Each open session has run one command. */
   openSessions(count: number): Promise<void>;
   /** Opens a session of its own, which has run one command. */
   openSession(): Promise<Session>;
@@ -60,7 +60,7 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
         const commands = await whileAlive(Promise.all(accepted));
         results.push(...commands.map(async (command) => check(await command.result(), 'echo hi')));
       }
-      for (const result of results) result.catch(() => {}); // the first of them is thrown below
+      for (const result of results) result.catch(() => {}); // the first rejection is thrown below
       await whileAlive(Promise.all(results));
     },
     async openSessions(count) {
@@ -84,7 +84,7 @@ export async function createShellfleetRow(options: ShellfleetOptions): Promise<S
     },
     async close() {
       await fleet.close();
-      worker.kill('SIGINT'); // its shells end with it
+      worker.kill('SIGINT'); // ends the shells of the worker too
       await died.catch(() => {});
       await removeContainers(options);
     },

@@ -5,7 +5,7 @@ import { compileWorker } from './compile-worker.ts';
 export interface WorkerOptions {
   redisUrl: string;
   namespace: string;
-  /** The worker's state directory, owned by the bench. */
+  /** State directory of the worker, which the bench creates and removes. */
   directory: string;
   image: string;
   dockerHost: string;

@@ -4,7 +4,7 @@ import type { OperationHistory } from '../history/operation-history.ts';
 import type { Case } from './check.ts';
 import { isCutShort, resultOf, START_FAILED } from './permits.ts';
 
-/** Codes of a session that is lost with the tail of Redis because it had been opened just before. */
+/** Error codes for a session that was opened just before Redis lost its newest writes, and that is lost with them. */
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];
 
 /**
@@ -53,7 +53,7 @@ function checkRefusals({ operation, refusals }: OperationHistory, permits: Case[
   }
 }
 
-/** Checks that a loss is reported only when a shell, a host or the tail of Redis was lost. */
+/** Checks that a loss is reported only when a shell, a host or the newest writes of Redis were lost. */
 function checkLosses({ session, operations, permits, forgets, begun, report }: Case): void {
   const hostIds = new Set<string>();
   let since = Number.NEGATIVE_INFINITY;

@@ -10,7 +10,7 @@ const MOST_FORGOTTEN = 20;
  */
 export function checkShells({ session, operations, permits, report }: Case): void {
   let count = 0;
-  /** Number of commands that may or may not have counted. */
+  /** Number of commands of which it is unknown whether they raised the count. */
   let unsure = 0;
   let lossReported = true;
   let epoch = 0;
@@ -20,7 +20,7 @@ export function checkShells({ session, operations, permits, report }: Case): voi
     const result = resultOf(own);
     const { id, expect } = own.operation;
     const isReadable = result?.head.startsWith(`${id} `) === true;
-    // The count is unknown when the first line of the output was lost with the tail of Redis.
+    // The count is unknown when Redis lost the first line of the output with its newest writes.
     const isGone = !isReadable && permits.tailLost(own.submittedAt, own.endedAt);
     if (result === undefined || isCutShort(result) || isGone) {
       unsure += result === undefined || mayHaveRun(result) ? 1 : 0;

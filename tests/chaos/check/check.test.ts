@@ -42,7 +42,7 @@ describe('the check of a history', () => {
         (_, session) => void session.marks.push({ type: 'begin', op: 's.1' }, { type: 'end', op: 's.1' }),
       ],
       [
-        'two commands that changed places',
+        'two commands that ran in the wrong order',
         ['reordered'],
         (_, session) => void session.marks.splice(2, 4, ...session.marks.slice(4, 6), ...session.marks.slice(2, 4)),
       ],
@@ -56,7 +56,7 @@ describe('the check of a history', () => {
         ['output'],
         (history) => setResult(history, 1, { totals: { stdoutBytes: 's.1 2\nbody 1'.length, stderrBytes: 0 } }),
       ],
-      ['another byte in a Result', ['output'], (history) => setResult(history, 1, { stdout: print('bodY 1\n') })],
+      ['a changed byte in a Result', ['output'], (history) => setResult(history, 1, { stdout: print('bodY 1\n') })],
       [
         'a missing byte in the output of a reader',
         ['output'],
@@ -72,7 +72,7 @@ describe('the check of a history', () => {
       ],
       ['no terminal event', ['no terminal event'], (_, { terminals }) => void terminals.splice(1, 1)],
       [
-        'a command that ran twice although its host was up when Redis lost its tail',
+        'a second run of a command whose host was up when Redis lost the newest writes',
         ['doubled'],
         (history, session) => {
           session.marks.push({ type: 'begin', op: 's.3' }, { type: 'end', op: 's.3' });
@@ -88,7 +88,7 @@ describe('the check of a history', () => {
         },
       ],
       [
-        'no terminal event behind one that is there, in a stream that was cut',
+        'a missing terminal event after an existing one, in a stream that was trimmed',
         ['no terminal event'],
         (history, { terminals }) => {
           history.faults.push(fault('redis-full', 'redis', 103));
@@ -118,13 +118,13 @@ describe('the check of a history', () => {
           void history.clientEvents.push({ at: 110 * SECONDS, op: 's.1', type: 'accepted', commandId: 's.OTHER' }),
       ],
       [
-        'an outcome that the command did not have',
+        'a Result with another exit code than the command had',
         ['wrong result'],
         (history) => setResult(history, 1, { exitCode: 9 }),
       ],
-      ["a 'lost' without any fault", ['unjustified loss'], (history) => setResult(history, 3, { ...LOST })],
+      ["the outcome 'lost' without any fault", ['unjustified loss'], (history) => setResult(history, 3, { ...LOST })],
       [
-        "a 'lost' that no host began, long after its host was stopped",
+        "the outcome 'lost' of a command that was submitted long after its host had stopped",
         ['lost unbegun'],
         (history, { marks }) => {
           setResult(history, 3, { ...LOST });
@@ -134,7 +134,7 @@ describe('the check of a history', () => {
         },
       ],
       [
-        "a 'lost' on a host that is alive, while another one is dead",
+        "the outcome 'lost' on a living host, while another host is dead",
         ['unjustified loss'],
         (history) => {
           setResult(history, 3, { ...LOST });
@@ -142,7 +142,7 @@ describe('the check of a history', () => {
         },
       ],
       [
-        "a 'lost' after a worker was killed whose host is alive",
+        "the outcome 'lost' after only the worker of the host was killed",
         ['unjustified loss'],
         (history) => {
           setResult(history, 3, { ...LOST });
@@ -150,7 +150,7 @@ describe('the check of a history', () => {
         },
       ],
       [
-        "a 'lost' after its host was away for less than the lease",
+        "the outcome 'lost' after the host was away for less than the lease",
         ['unjustified loss'],
         (history) => {
           setResult(history, 3, { ...LOST });
@@ -158,7 +158,7 @@ describe('the check of a history', () => {
         },
       ],
       [
-        "a 'lost' because Redis was away for longer than the lease",
+        "the outcome 'lost' because Redis was away for longer than the lease",
         ['unjustified loss'],
         (history) => {
           setResult(history, 3, { ...LOST });
@@ -166,7 +166,7 @@ describe('the check of a history', () => {
         },
       ],
       [
-        "a 'lost' after a fault that had ended long before",
+        "the outcome 'lost' long after the only fault had ended",
         ['unjustified loss'],
         (history) => {
           setResult(history, 3, { ...LOST });
@@ -174,7 +174,7 @@ describe('the check of a history', () => {
         },
       ],
       ['a fresh shell that poses as the old one', ['shell'], (history) => setResult(history, 2, { head: 's.2 1' })],
-      ['a shell that forgot a command', ['shell'], (history) => setResult(history, 2, { head: 's.2 2' })],
+      ['a shell that lost the state of one command', ['shell'], (history) => setResult(history, 2, { head: 's.2 2' })],
       [
         'a shell that was lost without a reason',
         ['unjustified loss'],

@@ -8,7 +8,7 @@ import { fault, LOST, planted, rulesOf, SECONDS, type Session, setResult } from 
 describe('a fault permits, as its row of the promises says,', () => {
   test.each<[string, (history: History, session: Session) => void]>([
     [
-      "a 'lost' on a dead host, and a fresh shell after it",
+      "the outcome 'lost' on a dead host, and a fresh shell afterwards",
       (history, { marks }) => {
         setResult(history, 2, { ...LOST });
         setResult(history, 3, { head: 's.3 1', hostId: 'h2', shell: { state: 'lost', epoch: 2 } });
@@ -17,7 +17,7 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      "a 'lost' that no host began, submitted in the second in which its host was stopped",
+      "the outcome 'lost' of a command submitted in the second in which its host stopped",
       (history, { marks }) => {
         setResult(history, 3, { ...LOST });
         marks.splice(6, 2);
@@ -34,7 +34,7 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      "a 'lost' when several faults together kept the host away for longer than the lease",
+      "the outcome 'lost' when several faults kept the host away for longer than the lease",
       (history) => {
         setResult(history, 3, { ...LOST });
         history.faults.push(
@@ -52,7 +52,7 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      'commands that went with the tail of Redis',
+      'the loss of commands among the newest writes of Redis',
       (history, session) => {
         history.clientEvents = history.clientEvents.filter(({ op, type }) => !(op === 's.2' && type === 'result'));
         history.clientEvents.push({ at: 104 * SECONDS, op: 's.2', type: 'expired' });
@@ -61,21 +61,21 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      'an epoch that went with the tail of Redis, and was given again',
+      'an epoch that is used twice, because Redis had lost the newest writes',
       (history) => {
         setResult(history, 2, { shell: { state: 'kept', epoch: 2 } });
         history.faults.push(fault('redis-restore', 'redis', 102, { restoredTo: 101.5 * SECONDS, to: 102.5 * SECONDS }));
       },
     ],
     [
-      'the oldest terminal events, in a stream that a full Redis had cut',
+      'missing oldest terminal events in a stream that a full Redis trimmed',
       (history, session) => {
         session.terminals.splice(0, 2);
         history.faults.push(fault('redis-full', 'redis', 103));
       },
     ],
     [
-      'a command whose begin went with the tail of Redis, while the worker that had begun it was down',
+      'a second run when Redis lost the start while the worker was down',
       (history, session) => {
         session.marks.push({ type: 'begin', op: 's.3' }, { type: 'end', op: 's.3' });
         const restored = { restoredTo: 103 * SECONDS, to: 105 * SECONDS };
@@ -83,7 +83,7 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      'commands of a session whose container was killed while it was set up',
+      'a failed start of a session whose container was killed during its set-up',
       (history, session) => {
         const refused = { ...LOST, outcome: 'error', errorCode: 'SESSION_START_FAILED' } as const;
         setResult(history, 3, refused);
@@ -92,7 +92,7 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      'commands of a session for which a full disk of its host left no room',
+      'a failed start of a session on a host with a full disk',
       (history, session) => {
         const refused = { ...LOST, outcome: 'error', errorCode: 'SESSION_START_FAILED' } as const;
         setResult(history, 3, refused);
@@ -109,7 +109,7 @@ describe('a fault permits, as its row of the promises says,', () => {
       },
     ],
     [
-      'a second run of a submit whose client slept before it had the answer, until its key was forgotten',
+      'a second run when the client slept until its idempotency key had expired',
       (history, session) => {
         for (const event of history.clientEvents) {
           if (event.op === 's.3' && event.type !== 'submit') event.at += 20 * SECONDS;
@@ -133,7 +133,7 @@ describe('a fault permits, as its row of the promises says,', () => {
     expect(check(planted(change))).toEqual([]);
   });
 
-  test('no second run, whatever was lost', () => {
+  test('no second run of a command whose host was up, whatever Redis lost', () => {
     const history = planted((changed, session) => {
       changed.faults.push(fault('redis-restore', 'redis', 103, { restoredTo: 100 * SECONDS }));
       session.marks.push({ type: 'begin', op: 's.1' }, { type: 'end', op: 's.1' });

@@ -56,7 +56,7 @@ export class Permits {
     return this.tailLost(from, until) || this.#between(from, until).some((fault) => has(fault, 'results-expired'));
   }
 
-  /** Returns whether the oldest events of a stream may have been removed after `from`. */
+  /** Returns whether a fault may have removed the oldest events of a stream after the time `from`. */
   streamCut(from: number): boolean {
     return this.#faults.some((fault) => has(fault, 'streams-cut') && fault.to + SETTLE_MS >= from);
   }
@@ -69,8 +69,8 @@ export class Permits {
   }
 
   /**
-   * Returns whether a state of Redis in which the operation was accepted, ran or ended may have been replaced by an
-   * older one.
+   * Returns whether an older state of Redis may have replaced the state in which the operation was accepted, ran or
+   * ended.
    */
   tailLost(from: number, until: number): boolean {
     return this.#faults.some(
@@ -92,8 +92,8 @@ export class Permits {
   }
 
   /**
-   * Returns whether the operation was submitted when its host had just stopped: until the heartbeat is too old, it
-   * starts in the host's name.
+   * Returns whether the operation was submitted when its host had just stopped. Until the heartbeat is too old, a
+   * submit still starts commands in the host's name.
    */
   unheard({ submittedAt, acceptedAt }: OperationHistory): boolean {
     return this.#faults.some(

@@ -92,7 +92,7 @@ async function submit(
       const { code, retryable } = describeError(error);
       record({ type: 'refused', op: id, code, retryable });
       explainRetry(error);
-      // A session that was lost with the tail of Redis is opened again.
+      // Opens a session again that Redis lost with its newest writes.
       if (SESSION_GONE.includes(code)) opened.session = await openSession(operation.session, spec);
       else if (!retryable) return undefined;
       await delay(RETRY_AFTER_MS);

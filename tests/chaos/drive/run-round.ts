@@ -257,7 +257,7 @@ async function readEvents(paths: string[]): Promise<ClientEvent[]> {
       try {
         return [JSON.parse(line) as ClientEvent];
       } catch {
-        return []; // cut by the death of its client
+        return []; // the line was cut when the client died
       }
     }),
   );

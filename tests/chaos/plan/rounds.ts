@@ -9,7 +9,9 @@ export interface RoundKind {
   redis: string[];
   /** The short round of this kind in `npm test`. */
   inTests?: { seed: number; seconds: number };
-  /** Whether the marks of every session are on the host, so that any sandbox may be lost. */
+  /**
+   * Whether every session keeps its marks on the host and not in its sandbox, so that faults may remove any sandbox.
+   */
   marksOnHost?: boolean;
   /** Parts that are on a small file system of their own, which a fault fills. */
   smallDisks: readonly SmallDisk[];

@@ -49,7 +49,7 @@ const report: RoundReport = {
 };
 
 describe('the report', () => {
-  test('counts faults, and measures until the next Result of sessions with work', () => {
+  test('counts faults, and measures the time until the next Result of busy sessions', () => {
     const { totals, kinds } = summarize(7, [report]);
     expect(totals).toEqual({ commands: 1, results: 3, refusals: 0, losses: 0, faults: 1, violations: 1 });
     expect(kinds.filter(({ times, notRun }) => times > 0 || notRun.length > 0)).toEqual([

@@ -5,8 +5,8 @@ export type ShellName = 'bash' | 'dash' | 'ash';
 
 /**
  * The expected end of a step. In the state `resumed` the shell has re-executed itself: bash keeps everything, the
- * others report what they cannot keep. In the state `signalled` a signal has ended the shell: bash has saved its state
- * before, which a new process has.
+ * others report what they cannot keep. In the state `signalled` a signal has ended the shell: bash saves its state
+ * before it ends, and a new process continues with that state.
  */
 type Expected = Partial<Omit<Ran, 'state' | 'out' | 'err'>> & {
   state?: Ran['state'] | 'resumed' | 'signalled';
@@ -22,7 +22,10 @@ export type Step =
 
 export interface Case {
   title: string;
-  /** The shells that the row applies to. Default: all. The image of dash has no other program. */
+  /**
+   * The shells that the row applies to. Default: all. Programs are missing in the image of dash, which has only the
+   * shell.
+   */
   in?: ShellName[];
   steps: Step[];
 }

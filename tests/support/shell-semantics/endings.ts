@@ -14,7 +14,7 @@ const byNumber: [string, number][] = [
   ['SIGTERM', 15],
 ];
 
-/** Checks the state in a new process, which has lost open files. dash and ash could not save anything. */
+/** Checks the state of the new shell process. bash has kept all but open files; dash and ash have kept nothing. */
 const keptInBash = prints(
   'echo "${BASH_VERSION+$PWD|$X|$Y|$#|$2}"; unset X Y; set --',
   /^(\/dev\|it's kept\|exported\|2\|two {2}three)?\n$/,
@@ -152,7 +152,7 @@ export const endings: Case[] = [
     ],
   },
   {
-    title: 'break, continue and return at top level end the command, not the loop',
+    title: 'break, continue and return at top level end the command, not the session',
     steps: [
       set,
       prints('break', ''),
@@ -174,7 +174,7 @@ export const endings: Case[] = [
     in: ['bash', 'ash'],
   },
   {
-    title: 'exec -a ends the shell as exec does',
+    title: 'exec -a of a program ends the shell, like exec',
     in: ['bash'],
     steps: [ends('exec -a other true', { code: 0, state: 'lost' })],
   },

@@ -1,4 +1,4 @@
-// stdin: the session sends none of its own data over it.
+// The stdin of commands. The session itself sends nothing over a command's stdin.
 import { type Case, ends, prints, withPrograms } from './case.ts';
 
 export const input: Case[] = [

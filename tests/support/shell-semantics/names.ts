@@ -82,7 +82,7 @@ export const names: Case[] = [
     steps: [V, prints(':() { echo BOMB; }', ''), prints('echo $E', 'e\n', { env: { E: 'e' }, cwd: '/' }), ...works],
   },
   {
-    title: 'functions named printf, read, cd and test do not disturb the loop',
+    title: 'functions named printf, read, cd and test do not disturb the session',
     steps: [
       V,
       prints('printf() { echo F; }; read() { echo F; }; cd() { echo F; }; test() { echo F; }', ''),
@@ -91,7 +91,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'aliases with the names of builtins and keywords do not disturb the loop',
+    title: 'aliases with the names of builtins and keywords do not disturb the session',
     steps: [
       V,
       prints('alias unset="echo A" export="echo A" eval="echo A" exec="echo A" trap="echo A" case="echo A"', ''),
@@ -142,19 +142,19 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'an IFS of letters, digits and signs does not disturb the loop',
+    title: 'an IFS of letters, digits and signs does not disturb the session',
     steps: [V, prints('IFS="0123456789abcdef-. "', ''), ...works],
   },
   {
-    title: 'a read-only IFS does not disturb the loop',
+    title: 'a read-only IFS does not disturb the session',
     steps: [V, prints('readonly IFS', ''), prints('pwd', '/proc\n', { cwd: '/proc' }), ...works],
   },
   {
-    title: 'an empty PATH and prompts that print do not disturb the loop',
+    title: 'an empty PATH and prompts that print do not disturb the session',
     steps: [V, prints('PATH=""; PS1=x; PS2=y; PS4=z; PROMPT_COMMAND="echo BAD"; HOME=', ''), ...works],
   },
   {
-    title: 'noclobber, noglob and allexport do not disturb the loop',
+    title: 'noclobber, noglob and allexport do not disturb the session',
     steps: [
       V,
       prints('set -C; set -f; set -a', ''),
@@ -163,7 +163,7 @@ export const names: Case[] = [
     ],
   },
   {
-    title: 'errexit, nounset and pipefail do not disturb the loop',
+    title: 'errexit, nounset and pipefail do not disturb the session',
     in: ['bash'],
     steps: [
       V,
@@ -184,7 +184,7 @@ export const names: Case[] = [
     ],
   },
   {
-    // bash repeats the first character for each file that it is in: the loop, and the script.
+    // bash repeats the first character of PS4 for each nested file. Here the session's loop reads the script.
     title: 'a traced shell shows only lines of the user (set -x, PS4)',
     steps: [
       V,
@@ -242,7 +242,7 @@ export const names: Case[] = [
     steps: [V, ends('stty raw', { code: 1, state: 'kept' }), ...works],
   },
   {
-    title: 'closed and redirected descriptors do not disturb the loop',
+    title: 'closed and redirected descriptors do not disturb the session',
     steps: [
       V,
       prints('exec 0<&- 1>&- 2>&- 3>&- 8>&- 9>&-', ''),

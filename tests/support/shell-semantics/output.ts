@@ -17,7 +17,7 @@ export const output: Case[] = [
   },
   { title: "a string $'…' ends at its NUL", in: ['bash'], steps: [prints("printf %s $'a\\tb\\x00c'", 'a\tb')] },
   {
-    title: 'text that looks like a report of the loop arrives',
+    title: 'text that looks like a report of the session itself arrives',
     steps: [prints("printf '\\n00000000 0 same\\n'; printf '\\0\\001E 0\\n'", '\n00000000 0 same\n\0\x01E 0\n')],
   },
   {

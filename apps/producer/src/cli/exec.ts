@@ -43,7 +43,7 @@ async function exec(
         return;
       }
       const command = await submit();
-      // From here on the command no longer needs this process.
+      // After the whole stdin is sent, the command no longer needs this process.
       await command.stdinSent();
       if (json) return context.terminal.json({ commandId: command.id, sessionId: session.id });
       return context.terminal.line(command.id);
@@ -51,7 +51,10 @@ async function exec(
     .finally(() => leaveStdin(flags));
 }
 
-/** Returns true for a refused command. Its session stays, because a new session of that id might ask nobody. */
+/**
+ * Returns true if a person or a rule refused the command. The session then stays open, because a new session with its
+ * id might need no approval.
+ */
 function wasRefused(result: Result | undefined): boolean {
   return result?.outcome === 'denial' || (result?.outcome === 'error' && result.error.code === 'APPROVAL_EXPIRED');
 }

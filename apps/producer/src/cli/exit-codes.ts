@@ -26,7 +26,7 @@ export function exitCodeOfResult(result: Result): number {
   return codes[result.outcome];
 }
 
-/** Returns 1 for a call that failed in the tool, else the exit code of the command's outcome for the same reason. */
+/** Returns 1 for a call that failed in the tool, else the exit code of a command that ends for the same reason. */
 export function exitCodeOfToolError(code: ToolErrorCode): number {
   const codes: Partial<Record<ToolErrorCode, number>> = {
     'unknown-tool': EXIT_USAGE,

@@ -7,7 +7,7 @@ import { type HostDirectory, readStateDirectoryId } from './read-audit.ts';
 const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
 export type KeptHead = z.infer<typeof keptHeadSchema>;
 
-/** Heads of a host's audit that are known from another place, and with which the audit is compared. */
+/** Heads of a host's audit from Redis or a kept file, with which the audit in the state directory is compared. */
 export interface KnownHost {
   namespace: string;
   host: string;
@@ -48,8 +48,8 @@ function parseKeptHead(line: string, path: string): KeptHead {
 }
 
 /**
- * Reads the heads of audits in Redis. A host is expected here when it was last in this state directory, or in the
- * directory of a host that is here.
+ * Reads the heads of audits in Redis. The audit of a host must be here if Redis last saw the host in this state
+ * directory, or in the same directory as a host whose audit is here.
  */
 export async function readAnchoredHeads(
   fleet: Fleet,

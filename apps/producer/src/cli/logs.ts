@@ -95,7 +95,7 @@ interface Log<T extends Piece> {
 /** Place where a second reading begins. */
 interface From<T> {
   last: T;
-  /** Number of earlier bytes, whether they were read or are missing. */
+  /** Number of bytes before this place, whether they were read or are missing. */
   bytes: number;
 }
 

@@ -28,7 +28,7 @@ export async function checkRules(context: Context, words: readonly string[], fla
   const rules = await readRules(flags.file ?? []);
   if (words.length === 0) return reportFiles(context, flags, rules);
   const { segments, ...evaluation } = decide(toScript(words), {
-    // Includes rules that only report.
+    // Includes rules that the operator has in report-only mode.
     operator: [...rules.enforced, ...rules.reported],
     approval: flags.approval,
     askByDefault: flags.askByDefault,

@@ -6,7 +6,7 @@ import { sayRedactedFormats } from './redacted-formats.ts';
 import type { CliOutput } from './terminal.ts';
 import { type WaitingWatch, watchWaiting } from './watch-waiting.ts';
 
-/** Reasons with which the command line itself cancels commands. It prints no message for these. */
+/** Reasons with which the command line itself cancels commands. For these cancellations it prints no message. */
 const INTERRUPTED = 'interrupted by its caller';
 const READER_GONE = 'the reader of its output has gone';
 /** Longest wait after a signal for the cancellation of a command that no host can run. */

@@ -1,14 +1,14 @@
 import { parseDurationText } from '@shellfleet/protocol';
 import { InvalidArgumentError } from 'commander';
 
-/** Parses `30s`, `5m`, `1h` or a number of milliseconds. */
+/** Parses a duration: `30s`, `5m`, `1h` or a number of milliseconds. */
 export function parseDuration(text: string): number {
   const durationMs = parseDurationText(text);
   if (durationMs === undefined) throw new InvalidArgumentError('Give a time such as 500ms, 30s or 5m.');
   return durationMs;
 }
 
-/** Formats `10 min`, `90 s` or `500 ms`. */
+/** Formats a duration: `10 min`, `90 s` or `500 ms`. */
 export function describeDuration(durationMs: number): string {
   if (durationMs >= 120_000 && durationMs % 60_000 === 0) return `${durationMs / 60_000} min`;
   return durationMs >= 1_000 ? `${durationMs / 1_000} s` : `${durationMs} ms`;
@@ -22,7 +22,7 @@ export function parseCount(text: string): number {
 
 const SIZE_BYTES: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 };
 
-/** Parses `64k`, `1g` or a number of bytes. */
+/** Parses a size: `64k`, `1g` or a number of bytes. */
 export function parseSize(text: string): number {
   const [, amount, unit] = /^(\d{1,15})([kmg])?$/i.exec(text) ?? [];
   if (amount === undefined) throw new InvalidArgumentError('Give a size such as 4096, 64k or 1g.');

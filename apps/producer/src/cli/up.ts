@@ -99,8 +99,8 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
 }
 
 /**
- * Returns an AbortSignal that aborts on SIGINT, SIGTERM and SIGHUP, which then do not end this process, and, until
- * `releaseStarter`, at the end of the starter.
+ * Returns an AbortSignal that aborts on SIGINT, SIGTERM and SIGHUP, which then do not end this process. Until
+ * `releaseStarter` is called, the signal also aborts when the starter ends.
  */
 function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   const asked = new AbortController();

@@ -19,8 +19,8 @@ export interface VerifiedHosts {
 }
 
 /**
- * Checks that each of `hosts` has an audit and each head a chain. Then verifies the directories, because an attacker
- * can change them.
+ * Verifies the audits in `directories`. Reports each of `hosts` without an audit, and each head without a chain,
+ * because an attacker can remove whole audits and chains.
  */
 export function verifyHosts({
   stateDirectory,

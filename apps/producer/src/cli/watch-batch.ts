@@ -12,7 +12,7 @@ interface WatchOptions {
   onHopeless(reason: ShellfleetError): void;
 }
 
-/** Reports why tasks of a batch wait, once for each kind of reason, like `watchWaiting` for a session. */
+/** Reports why tasks of a batch wait, once for each kind of reason. `watchWaiting` does the same for a session. */
 export function watchBatch(terminal: CliOutput, fleet: Fleet, batch: Batch, options: WatchOptions): Disposable {
   const said = new Set<string>();
   let inVainSince: number | undefined;

@@ -26,7 +26,10 @@ export interface FleetClaimOptions {
   drainMs: number;
 }
 
-/** Result of `up`: with `reuse`, a fleet of this version runs. `drained` lists hosts with an open request to drain. */
+/**
+ * Result of claimFleet(). With `reuse`, a fleet of this version runs. With `claimed`, this process starts the fleet,
+ * and `drained` lists hosts whose request to drain is still open.
+ */
 export type Claim = { type: 'reuse' } | { type: 'claimed'; record: FleetRecord; drained: string[] };
 
 /**
@@ -103,7 +106,7 @@ async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
     version: VERSION,
     build: await describeBuild(),
     startedAt: new Date().toISOString(),
-    // If no engine answers now, an engine in set-up's pid file is started for this fleet.
+    // If no engine answers now, set-up starts an engine for this fleet.
     startedEngine: (await findDocker(env)) === undefined,
   };
 }

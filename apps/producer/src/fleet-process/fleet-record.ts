@@ -22,7 +22,7 @@ const fleetRecordSchema = z.object({
   /** Version of the program, with its origin. */
   build: z.string(),
   startedAt: z.string(),
-  /** True if this fleet started the engine of set-up's pid file. */
+  /** True if set-up started the engine in its pid file for this fleet. */
   startedEngine: z.boolean(),
 });
 export type FleetRecord = z.infer<typeof fleetRecordSchema>;

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FleetHosts, readFleetFile } from '@shellfleet/client';
 import type { FleetRecord } from './fleet-record.ts';
 
-/** Several intervals of heartbeats. */
+/** Longest wait for new heartbeats of the hosts, which is several of their intervals. */
 const BEAT_WITHIN_MS = 3_000;
 const POLL_MS = 100;
 
@@ -19,13 +19,16 @@ export function hostsOf({ workers }: FleetRecord): string[] {
   return workers.flatMap(({ hostId }) => hostId ?? []);
 }
 
-/** Connects to the hosts of the fleet that the connection file names. Returns undefined if either is missing. */
+/** Connects to the fleet that the connection file names. Returns undefined if there is no such file or fleet. */
 export async function connectToOwn(env: NodeJS.ProcessEnv): Promise<FleetHosts | undefined> {
   const file = await readFleetFile(env);
   return file && FleetHosts.connect(file.redisUrl, file.namespace);
 }
 
-/** Reads what is open from new heartbeats of the fleet's hosts, or from their last heartbeats if no new one comes. */
+/**
+ * Reads the open sessions and running commands from new heartbeats of the fleet's hosts, or from the last heartbeats if
+ * no new ones arrive.
+ */
 export async function readUse(fleet: FleetHosts, record: FleetRecord): Promise<FleetUse> {
   const own = hostsOf(record);
   const from = Date.now();
@@ -45,12 +48,15 @@ export async function readUse(fleet: FleetHosts, record: FleetRecord): Promise<F
   return { sessions: sum('sessions'), commands: sum('running'), others };
 }
 
-/** Reads what is open in the fleet, or undefined if this fails, for example without Redis. */
+/**
+ * Reads the open sessions and running commands of the fleet. Returns undefined if this fails, for example without
+ * Redis.
+ */
 export function tryToReadUse(record: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetUse | undefined> {
   return tryToRead(env, (fleet) => readUse(fleet, record));
 }
 
-/** Reads the protocol version of the fleet's keys, or undefined if this fails. */
+/** Reads the protocol version of the fleet's keys. Returns undefined if this fails. */
 export function readProtocol(env: NodeJS.ProcessEnv): Promise<number | undefined> {
   return tryToRead(env, async ({ protocol }) => protocol);
 }

@@ -13,7 +13,7 @@ import { count } from './fleet-use.ts';
 const POLL_MS = 500;
 
 interface Removal {
-  /** Removes the keys. By default they stay, and a SetupError counts them. */
+  /** True to remove the keys. Otherwise the keys stay, and a SetupError reports how many there are. */
   replace: boolean;
   report: (line: string) => void;
   signal: AbortSignal;

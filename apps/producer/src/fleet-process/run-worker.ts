@@ -13,7 +13,8 @@ export async function runWorkerProcess(given: NodeJS.ProcessEnv): Promise<number
     SHELLFLEET_SEAL_KEY: file.sealKeys.join(','),
   };
   const child = spawn(process.execPath, workerProgram('main'), { env: { ...known, ...given }, stdio: 'inherit' });
-  // A terminal sends Ctrl-C to both processes, so it is ignored here. Signals to this process alone are forwarded.
+  // A terminal sends Ctrl-C to this process and to the worker, so this process ignores SIGINT. It forwards other
+  // signals.
   process.on('SIGINT', () => {});
   process.on('SIGTERM', () => child.kill('SIGTERM'));
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];

@@ -32,7 +32,7 @@ export interface UpOptions extends FleetClaimOptions {
 
 export interface RunningFleet {
   started: 'started' | 'reused';
-  /** Reads what would end with the fleet. */
+  /** Reads the sessions and commands that would end with the fleet. */
   use(): Promise<FleetUse | undefined>;
   close(): Promise<void>;
 }
@@ -63,7 +63,7 @@ export async function startFleet(
 
 interface FleetParts {
   record: FleetRecord;
-  /** Drained hosts of the replaced fleet. */
+  /** Hosts whose drain requests from the replaced fleet are still open. */
   drained: readonly string[];
   redis: Redis | undefined;
   workers: WorkerProcess[];

@@ -60,7 +60,7 @@ async function findFirst({ endpoint }: Found, images: string[]): Promise<string 
   return undefined;
 }
 
-/** IMAGE-2. */
+/** Makes an image while no other process of this user makes one (IMAGE-2). */
 async function makeInTurn(deps: EnsureImageDeps, variant: SessionVariant, make: () => Promise<string>) {
   const lock = join(await makeUserStateDirectory(deps.env), `session-image-${variant}.lock`);
   const find = variant === 'slim' ? findSessionImage : findFullImage;

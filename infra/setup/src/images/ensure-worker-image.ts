@@ -22,7 +22,8 @@ export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string
 }
 
 function packWorker(root: string, { packages, workspaces, links }: Closure) {
-  // A package inside another packed directory comes with that. If it were packed twice, tar would make it a link.
+  // A package inside another packed directory is packed with that directory. A second copy would become a link in the
+  // tar file.
   const directories = [...workspaces, ...packages];
   const outermost = packages.filter((path) => !directories.some((directory) => path.startsWith(`${directory}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);

@@ -84,7 +84,10 @@ async function sending(
   }
 }
 
-/** Reads the engine's progress to its end, and throws an error in it, because such a response has status 200. */
+/**
+ * Reads the engine's progress messages to their end. Throws an error that a message reports, because the response has
+ * status 200 even then.
+ */
 async function untilFinished(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
   const events = await new Promise<{ error?: string }[]>((resolve, reject) => {
     docker.modem.followProgress(progress, (error, output) => (error ? reject(error) : resolve(output)));

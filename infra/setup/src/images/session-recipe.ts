@@ -24,7 +24,10 @@ const npmVersion = '11.21.2';
 /** Names under which workers find the images, whatever their content. */
 export type ImageNames = Readonly<Record<SessionVariant, string>>;
 
-/** Names of the images on a host without a fleet from `shellfleet up`. As `SESSION_IMAGES` of @shellfleet/policy. */
+/**
+ * Names of the images on a host without a fleet from `shellfleet up`. They equal `SESSION_IMAGES` of
+ * @shellfleet/policy.
+ */
 export const LOADED_NAMES: ImageNames = { slim: 'shellfleet/session:slim', full: 'shellfleet/session:full' };
 
 /** Reads the recipe of a local session image. */

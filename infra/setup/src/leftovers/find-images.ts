@@ -19,9 +19,9 @@ interface FoundImage {
 }
 
 const REPOSITORY = 'shellfleet/session:';
-/** Name of a content: the hash of its recipe. */
+/** Tag that names an image by its content: the hash of its recipe. */
 const CONTENT = /^[0-9a-f]{12}$/;
-/** Names that `up` makes for its workers. */
+/** Tag that `up` gives an image for its workers: variant, version and owner. */
 const OF_UP = /^(?:slim|full)-(.+)-([0-9a-f]{8})$/;
 
 /** Returns the names of an owner's session images, of all versions. */

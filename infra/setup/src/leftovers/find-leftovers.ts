@@ -19,7 +19,7 @@ export interface Leftover {
   fleetId: string | undefined;
   /** True for a container that its host keeps for a post-mortem. */
   isKept: boolean;
-  /** Directory of the host's that is mounted into the container. */
+  /** Directory below the state directory of the host that is mounted into the container. */
   mounted: string | undefined;
   /** Reason why the leftover may be in use, as the end of a sentence. Undefined if nobody owns it. */
   owner: string | undefined;
@@ -27,7 +27,7 @@ export interface Leftover {
 
 export interface LeftoverOptions {
   liveFleetIds: readonly string[];
-  /** Namespace of all but images. All namespaces by default. */
+  /** Namespace of the containers and networks. Default: all namespaces. */
   namespace?: string | undefined;
   /** Uses of session images. If they are given, unused images are found too. */
   images?: ImageUses | undefined;

@@ -80,6 +80,6 @@ export async function removeRedisContainer(endpoint: DockerEndpoint, directory: 
 }
 
 async function stopAndRemove(container: Docker.Container): Promise<void> {
-  await container.stop({ t: 10 }).catch(() => {}); // it may have ended already
-  await container.remove({ force: true, v: true }).catch(() => {}); // or be removed
+  await container.stop({ t: 10 }).catch(() => {}); // the container may have ended already
+  await container.remove({ force: true, v: true }).catch(() => {}); // the container may be removed already
 }

@@ -99,7 +99,7 @@ describe('the screen of approvals', () => {
     expect(at.press('Enter', key, 'y')).toMatchObject({ answer: { type: 'approve', scope } });
   });
 
-  test('offers no rule where there is none', () => {
+  test('approves no rule for a question that proposes none', () => {
     const at = createScreen(questionOf('a'));
     expect(at.press('Enter', 'p', 'y')).toBeUndefined();
     at.press('p');
@@ -169,7 +169,7 @@ describe('the screen of approvals', () => {
     expect(at.press('y')).toMatchObject({ answer: { approval: { filesWritten: ['/workspace/run.sh'], count: 2 } } });
   });
 
-  test('opens the question of a number, and no question when that one has ended', () => {
+  test('opens the question with the typed number, and none if that question has ended', () => {
     const at = createScreen(questionOf('a'), questionOf('b'), questionOf('c'));
     at.press('2', 'Enter');
     expect(at.shown()[0]).toBe('Question #2 waits.');
@@ -195,7 +195,7 @@ describe('the screen of approvals', () => {
     expect(at.press('d', 'Enter')).toMatchObject({ answer: { reason: '', abort: false } });
   });
 
-  test('leaves the list with q, and any part with Ctrl-C', () => {
+  test('closes at q in the list of questions, and at Ctrl-C everywhere', () => {
     const at = createScreen(questionOf('a'));
     expect(at.press('Ctrl-C')).toEqual({ type: 'leave' });
     expect(at.press('Enter', 'a', 'Ctrl-C')).toEqual({ type: 'leave' });

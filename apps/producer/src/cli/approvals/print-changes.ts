@@ -3,7 +3,10 @@ import { DEFAULTS } from '@shellfleet/protocol';
 import type { CliOutput } from '../terminal.ts';
 import { describeQuestion } from './describe-question.ts';
 
-/** Prints each question with the commands that answer it, and a line for each change, until stdout has no reader. */
+/**
+ * Prints each question with the commands that answer it, and a line for each later change. Ends when stdout has no
+ * reader.
+ */
 export async function printChanges(
   terminal: CliOutput,
   fleet: Fleet,

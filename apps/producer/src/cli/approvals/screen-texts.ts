@@ -27,7 +27,7 @@ export function describeEnd({ state, answeredBy, scope, answer }: Approval): str
 export const askersOf = ({ sessionId, count }: Approval) => (count > 1 ? `${sessionId} +${count - 1}` : sessionId);
 export const firstLineOf = ({ script }: Approval) => script.split('\n', 1)[0] ?? '';
 
-/** Returns true if two states of a question differ in nothing but its count and times. */
+/** Returns true if two states of a question are equal, apart from the count of askers and the times. */
 export function isSame(one: Approval, other: Approval): boolean {
   return textOf(one) === textOf(other);
 }

@@ -9,7 +9,7 @@ import { exitCodeOfSignal } from '../exit-codes.ts';
 import { ApprovalsScreen, type KeyPress, type ScreenAnswer } from './approvals-screen.ts';
 import { isSame } from './screen-texts.ts';
 
-// Control sequences of the alternate screen without a cursor, and back.
+// Control sequences that enter the alternate screen and hide the cursor, and that undo both.
 const ENTER = '\u001b[?1049h\u001b[?25l';
 const LEAVE = '\u001b[?25h\u001b[?1049l\r';
 const HOME = '\u001b[H';
@@ -99,7 +99,7 @@ export async function watchAtTerminal(
   }
 }
 
-/** Returns why the shown questions may be out of date or why answers wait, or '' if neither is so. */
+/** Returns why the shown questions may be out of date or why answers wait, or '' if there is no problem. */
 async function findProblem(fleet: Fleet): Promise<string> {
   try {
     const hosts = await fleet.hosts();

@@ -43,7 +43,7 @@ const nothing: Completion = { candidates: [], prefix: '' };
 
 interface Place {
   verb: Command;
-  /** arguments of the verb so far */
+  /** number of arguments of the verb so far */
   operands: number;
   /** True in the words of a script, where options have ended. */
   ended: boolean;

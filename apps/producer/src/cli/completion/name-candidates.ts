@@ -4,7 +4,7 @@ import type { Candidate, Completion } from './complete-words.ts';
 /** Most candidates that are yielded. The others appear once the prefix is longer. */
 const MOST = 200;
 
-/** Yields the names that the fleet has now. */
+/** Yields names of sessions, commands, hosts or tools that the fleet has now. */
 export async function* nameCandidates(fleet: Fleet, { wants, prefix }: Completion): AsyncGenerator<Candidate> {
   let found = 0;
   for await (const candidate of namesOf(fleet, wants)) {
