@@ -20,7 +20,7 @@ export interface FollowOptions {
   /** Ends the reading with the reason of the signal. */
   signal?: AbortSignal | undefined;
   /**
-   * Whether to continue until the end, and not only to the end of what is stored now.
+   * Whether to continue to the end of the command or session. With `false`, reading stops after the stored events.
    * @default true
    */
   follow?: boolean | undefined;

@@ -127,7 +127,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Lists every host that ever kept an audit, with the id of its state directory, which hosts of one machine may share.
+   * Lists every host that ever kept an audit, with the id of its state directory. Hosts of one machine may share a
+   * state directory.
    */
   async auditPlaces(): Promise<{ namespace: string; host: string; stateDirectoryId: string }[]> {
     const { redis, namespace } = this.#view;
@@ -154,9 +155,9 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Asks a host to take no new session and no new tool call (the host is then `draining`). Sessions with a living
-   * shell stay until they end; others go to other hosts. The request also holds for later processes of the host, until
-   * `undo`, or until `forMs` have passed. Rejects with COMMAND_INVALID for an unknown host.
+   * Asks a host to take no new session and no new tool call (the host is then `draining`). Sessions with a living shell
+   * stay until they end; other sessions go to other hosts. The request also holds for later processes of the host,
+   * until `undo`, or until `forMs` have passed. Rejects with COMMAND_INVALID for an unknown host.
    */
   drainHost(id: string, options: DrainOptions = {}): Promise<void> {
     return drainHost(this.#view, id, options);

@@ -115,7 +115,7 @@ export class FleetView {
     return this.#connection.openInbox(this.namespace);
   }
 
-  /** Adds a job for the session unless it has one. */
+  /** Adds a job for the session unless the session has one. */
   ensureJob({ keys, generation, spec, sealedWith }: OpenSession): Promise<void> {
     return this.sessions.ensureJob(newSessionJob(keys, generation, toPlacement(spec, sealedWith)));
   }

@@ -18,7 +18,7 @@ describe('the order of calls', () => {
     expect(order).toEqual(['a', 'b']);
   });
 
-  test('delays calls behind an exclusive call until its last step, in their order', async () => {
+  test('delays later calls in their order until the last step of an exclusive call', async () => {
     const { order, call } = recorder();
     const calls = new CallOrder();
     const step = Promise.withResolvers<void>();

@@ -19,7 +19,7 @@ describe('a notifier', () => {
   });
 
   // NOTIFIER-1
-  test('keeps a notification between the end of one wait and the next', async () => {
+  test('keeps a notification that arrives between two waits', async () => {
     const notifier = new Notifier();
     const waiting = notifier.wait();
     notifier.notify();
@@ -44,7 +44,7 @@ describe('a notifier', () => {
     expect(await waiting).toBe(true);
   });
 
-  test('ends a wait with the reason of its signal, and leaves other waits', async () => {
+  test('ends a wait with the reason of its signal, and continues other waits', async () => {
     const notifier = new Notifier();
     const controller = new AbortController();
     const aborted = notifier.wait({ signal: controller.signal });
@@ -65,7 +65,7 @@ describe('a notifier', () => {
   });
 
   // NOTIFIER-1
-  test('keeps a notification after a wait that timed out for the next one', async () => {
+  test('keeps a notification that follows a timed-out wait for the next wait', async () => {
     const notifier = new Notifier();
     expect(await notifier.wait({ timeoutMs: 1 })).toBe(false);
     notifier.notify();
@@ -73,7 +73,7 @@ describe('a notifier', () => {
   });
 
   // NOTIFIER-1
-  test('keeps a notification after a wait that was aborted for the next one', async () => {
+  test('keeps a notification that follows an aborted wait for the next wait', async () => {
     const notifier = new Notifier();
     const controller = new AbortController();
     const aborted = notifier.wait({ signal: controller.signal });

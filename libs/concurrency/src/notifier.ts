@@ -5,7 +5,7 @@ export interface WaitOptions {
   timeoutMs?: number | undefined;
 }
 
-// NOTIFIER-1. A notification without a waiter is kept for the next wait(). Several count as one.
+// NOTIFIER-1. A notification without a waiter is kept for the next wait(). Several of them count as one.
 // NOTIFIER-2. notify() ends every wait() that is under way.
 
 /**

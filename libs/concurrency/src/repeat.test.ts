@@ -21,7 +21,7 @@ describe('repeat', () => {
     expect(round).toHaveBeenCalledTimes(3);
   });
 
-  test('leaves out a round that is due while one is under way', async () => {
+  test('leaves out a round that is due while another is under way', async () => {
     const first = withResolvers<void>();
     const round = vi.fn(() => first.promise);
     const rounds = repeat(round, { everyMs: 10, onError });
@@ -33,7 +33,7 @@ describe('repeat', () => {
     await rounds.close();
   });
 
-  test('begins no round while the guard forbids it', async () => {
+  test('begins no round while `mayBegin` forbids it', async () => {
     let isAllowed = false;
     const round = vi.fn();
     const rounds = repeat(round, { everyMs: 10, onError, mayBegin: () => isAllowed });

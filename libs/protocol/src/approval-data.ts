@@ -50,7 +50,7 @@ export const approvalAnswerSchema = z.discriminatedUnion('type', [
     type: z.literal('deny'),
     id: approvalIdSchema,
     reason: reason().optional(),
-    /** Whether to cancel the entries behind the held one. */
+    /** Whether to cancel the entries that wait behind the held head. */
     abort: z.boolean('must be true or false').optional(),
     answeredBy: name(),
   }),

@@ -8,12 +8,12 @@ export interface RejectedQuestions {
   /** Questions that a `prompt` rule asks. */
   rules?: boolean | undefined;
   /**
-   * Questions about more permissions. Nothing asks them yet, so `true` is refused.
+   * Questions about more permissions. No command asks them yet, so `true` is refused.
    * @default false
    */
   requestPermissions?: boolean | undefined;
   /**
-   * Questions that a tool asks. Nothing passes them on yet, so `true` is refused.
+   * Questions that a tool asks. They are not passed on to a person yet, so `true` is refused.
    * @default false
    */
   mcpElicitations?: boolean | undefined;
@@ -22,15 +22,15 @@ export interface RejectedQuestions {
 /**
  * Which commands of a session ask a person before they run.
  * - `never`: none; a command that would ask is denied.
- * - `on-failure`: those that a `prompt` rule names, and a second attempt after a denial by the sandbox.
- * - `on-request`: those with `escalate`, and dangerous ones.
- * - `unless-trusted`: all but those that are known to be safe.
- * - `{ reject }`: as `on-request`, without the questions that it names.
+ * - `on-failure`: commands that a `prompt` rule names, and a second attempt after a denial by the sandbox.
+ * - `on-request`: commands with `escalate`, and dangerous commands.
+ * - `unless-trusted`: all commands except those that are known to be safe.
+ * - `{ reject }`: as `on-request`, without the kinds of questions that `reject` names.
  */
 export type ApprovalPolicy = 'never' | 'on-failure' | 'on-request' | 'unless-trusted' | { reject: RejectedQuestions };
 
 /**
- * Which commands are asked about when no rule decides about them, where `approval` lets a person be asked.
+ * Which commands a person is asked about when no rule decides about them. It applies where `approval` allows questions.
  * - `unreadable`: scripts that no parser can read, and commands that `approval` itself names.
  * - `sandboxed`: every command of a `read-only` or `workspace-write` sandbox, even if it is known to be safe.
  */
@@ -78,7 +78,7 @@ export interface Approval {
   id: string;
   /** Whether the question is pending, or how it ended. */
   state: ApprovalState;
-  /** The session that asked first, of those that still ask. Empty for a tool call. */
+  /** Among the sessions that still ask, the one that asked first. Empty for a tool call. */
   sessionId: string;
   /** The command or tool call that asked. */
   commandId: string;
@@ -102,7 +102,10 @@ export interface Approval {
   env: string[];
   /** Size and SHA-256 (hex) of the stdin or of a tool call's arguments. Absent when there are none. */
   stdin?: { bytes: number; sha256: string } | undefined;
-  /** Contents that a file operation writes. `sha256` (hex) is that of one file, or of a `sha256sum` list of several. */
+  /**
+   * Contents that a file operation writes. `sha256` (hex) is the hash of a single file, or of a `sha256sum` list of
+   * several files.
+   */
   content?: { files: number; bytes: number; sha256: string } | undefined;
   /** What an approval of scope `session` allows. `under` is a keyed hash of the rules and the session it applies to. */
   covers?: { pattern: PrefixRule['pattern']; under: string } | undefined;

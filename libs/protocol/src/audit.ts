@@ -80,7 +80,10 @@ export const auditEventSchema = z.discriminatedUnion('type', [
   /** Start or end of a terminal. Its input is not recorded. */
   z.object({ type: z.literal('terminal-start'), ...terminal, producer: z.string().optional() }),
   z.object({ type: z.literal('terminal-end'), ...terminal, reason: z.string() }),
-  /** Connections that a session's proxy denied. The first is recorded at once, later ones as a `count`. */
+  /**
+   * Connections that a session's proxy denied. The first one is recorded at once; later ones are recorded together,
+   * with their number as `count`.
+   */
   z.object({
     type: z.literal('egress-refused'),
     session: z.string(),

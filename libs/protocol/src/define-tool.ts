@@ -15,7 +15,7 @@ export interface ToolDefinition<I extends z.ZodType = z.ZodType, O extends z.Zod
 }
 
 export interface ToolContext {
-  /** Aborts when the call must end. Its process is killed one second later. */
+  /** Aborts when the call must end. One second later the process of the call is killed. */
   signal: AbortSignal;
 }
 

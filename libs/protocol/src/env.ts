@@ -39,7 +39,10 @@ export const secretsSchema = envSchema.superRefine((secrets, context) => {
   }
 });
 
-/** Longest repetition in a value. Output that repeats the same piece would match at every byte. */
+/**
+ * Longest repetition that a value may contain. Output that repeats the same piece would match a longer one at every
+ * byte.
+ */
 const MOST_REPEATED_CHARS = 64;
 const LONGEST_PIECE_CHARS = 8;
 

@@ -20,7 +20,7 @@ const entry: fc.Arbitrary<StoredChunk> = fc.record(
   { requiredKeys: ['stream', 'seq', 'rawFrom', 'rawTo', 'omittedBytes', 'lines', 'offset', 'data'] },
 );
 
-describe('an output entry', () => {
+describe('an output chunk', () => {
   test('keeps all its fields and bytes when it is encoded and decoded', () => {
     fc.assert(
       fc.property(entry, (given) => {
@@ -52,7 +52,7 @@ describe('an output entry', () => {
       expect(decodeStoredChunk(Buffer.from(text)), text).toBeUndefined();
   });
 
-  test('is decoded from any bytes, or refused without a throw', () => {
+  test('is decoded from any bytes, or refused without an exception', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const decoded = decodeStoredChunk(bytes);

@@ -33,7 +33,7 @@ export interface OutputChunk {
   seq: number;
   /** Redacted bytes. */
   data: Uint8Array;
-  /** The bytes as UTF-8. A character that was cut between two chunks is in the second one. */
+  /** The bytes as UTF-8. If two chunks share a character, its text is in the second chunk. */
   text: string;
   /** Number of bytes that are missing before this chunk. */
   omittedBytes?: number;
@@ -94,7 +94,7 @@ export function encodeStoredChunk(entry: StoredChunk): Uint8Array {
   return bytes;
 }
 
-/** Decodes a chunk. Returns undefined for other bytes, since the stream is untrusted input. */
+/** Decodes a chunk. Returns undefined for other bytes, because the stream is untrusted input. */
 export function decodeStoredChunk(bytes: Uint8Array): StoredChunk | undefined {
   const end = bytes.subarray(0, MOST_HEADER_BYTES).indexOf(10);
   if (end < 0) return undefined;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DEFAULTS } from './defaults.ts';
 
-// The execution policies of a session. A new one needs an interface and a schema here, defaults and refusals in
+// The execution policies of a session. A new policy needs an interface and a schema here, defaults and refusals in
 // libs/policy, and an opener in the worker (open-policies.ts, where the compiler requires it).
 
 /** A separate container for each session. */

@@ -62,7 +62,7 @@ export const hostBeatSchema = z.object({
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),
-  /** Sentences that tell the operator what to repair. The host takes sessions all the same. */
+  /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings: z.array(z.string()).default([]),
   defaultImage: z.string(),
   /** Median time for which recent sessions held a slot. Absent until the first of them has ended. */
@@ -96,7 +96,7 @@ export interface HostInfo {
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
   problems?: string[];
-  /** Sentences that tell the operator what to repair, if anything; the host takes sessions all the same. */
+  /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings?: string[];
 }
 
@@ -185,9 +185,9 @@ export type SealedReply = z.infer<typeof sealedReplySchema>;
 const sessionCall = { tenant: z.string(), session: z.string(), generation: z.string() };
 
 /**
- * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A host does nothing for a
- * call that names another generation of the session than the one that it serves: a call may be late, and arrive twice.
- * `signed`: the request as its producer signed it.
+ * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A call may arrive late or
+ * twice, so a host ignores a call for another generation of the session than the one that it serves. `signed`: the
+ * request as its producer signed it.
  */
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),

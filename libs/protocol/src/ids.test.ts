@@ -20,7 +20,7 @@ describe('ids', () => {
     );
   });
 
-  test('any other text is no command id, and throws nothing', () => {
+  test('other text is parsed to no command id, and throws nothing', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const parsed = parseCommandId(text);

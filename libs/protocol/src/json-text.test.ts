@@ -24,12 +24,12 @@ describe('JSON text', () => {
     ['a toJSON of its own', { toJSON: () => 'other' }, 'args.toJSON is a function'],
     ['a cycle', cycle, 'args.self[0] holds itself'],
     ['what is nested too deep', deep, 'it is nested more than 500 deep'],
-  ])('refuses %s and says where it is', (_what, value, message) => {
+  ])('refuses %s and names its place in the value', (_what, value, message) => {
     expect(() => toJsonText(value, 'args')).toThrow(NotJsonError);
     expect(() => toJsonText(value, 'args')).toThrow(message);
   });
 
-  test('keeps plain values, even one that stands in two places', () => {
+  test('keeps plain values, even a value that occurs in two places', () => {
     const shared = { n: 1 };
     const value = { a: [null, true, -1.5, 'ü\ud800'], b: shared, c: [shared], d: Object.create(null) };
     expect(JSON.parse(toJsonText(value, 'args'))).toEqual({ ...value, d: {} });

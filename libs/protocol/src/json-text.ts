@@ -10,7 +10,10 @@ export function toJsonText(value: unknown, name: string): string {
   return JSON.stringify(toPlain(value, name, []));
 }
 
-/** Returns a checked copy. Getters are read once, so the checked values are the serialized ones. */
+/**
+ * Returns a checked copy. Getters are read only once, so the values that are checked are also the values that are
+ * serialized.
+ */
 function toPlain(value: unknown, path: string, ancestors: readonly object[]): unknown {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') {

@@ -85,7 +85,10 @@ const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, until the entry's end: its payload, sealed */
 export const payloadKey = (keys: SessionKeys, entry: string) => `${keys.prefix}payload:${entry}`;
-/** string, one hour or the retention if less: a file operation's reply, sealed. One minute for a large reply. */
+/**
+ * string, kept for one hour, or for the retention if that is less: a file operation's reply, sealed. A large reply is
+ * kept for one minute.
+ */
 export const replyKey = (keys: SessionKeys, entry: string) => `${keys.prefix}reply:${entry}`;
 /** stream, until the entry's end: unread chunks of an open stdin, sealed. An id is the offset of the chunk's end. */
 export const inputKey = (keys: SessionKeys, entry: string) => `${keys.prefix}input:${entry}`;
@@ -109,7 +112,7 @@ export const terminalKeys = (keys: SessionKeys, terminal: string) => ({
 
 /**
  * Keys of a tenant's approvals, on one Cluster slot. Scripts write them, and clients add answers to the stream. An
- * asker is `<session> <generation> <entry>`: a held entry, or a file operation or tool call.
+ * asker is `<session> <generation> <entry>`, where the entry is a held head, a file operation or a tool call.
  */
 export function approvalKeys(namespace: string, tenant: string) {
   const prefix = `${namespace}:{${tenant}:}:`;

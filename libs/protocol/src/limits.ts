@@ -4,7 +4,7 @@ export const LIMITS = {
   scriptBytes: 1_048_576,
   /** The largest stdin that is stored with its command. The submitter streams longer ones. */
   stdinBytes: 1_048_576,
-  /** Unread data of an open stdin in bytes and in chunks, and its largest chunk. */
+  /** Unread data of an open stdin: its most bytes, its most chunks, and the bytes of its largest chunk. */
   inputUnreadBytes: 4_194_304,
   inputUnreadChunks: 4_096,
   inputChunkBytes: 262_144,
@@ -23,7 +23,7 @@ export const LIMITS = {
   queuedBytesPerSession: 268_435_456,
   /** The largest payload that a wake-up carries. The host reads larger payloads from the mailbox. */
   wakeUpPayloadBytes: 16_384,
-  /** Commands of one Fleet without a Result, and the characters of their payloads. */
+  /** Most commands of one Fleet that have no Result yet, and most characters of their payloads. */
   producerPending: 200_000,
   producerPendingChars: 268_435_456,
   /** How often a command with `retry: 'idempotent'` is started in all. */

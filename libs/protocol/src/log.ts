@@ -11,7 +11,7 @@ export interface LogChunk {
   offset: number;
   /** Redacted bytes. */
   data: Uint8Array;
-  /** The bytes as UTF-8. A character that was cut between two chunks is in the second one. */
+  /** The bytes as UTF-8. If two chunks share a character, its text is in the second chunk. */
   text: string;
   /** Bytes before this chunk that no longer exist. */
   omittedBytes?: number;

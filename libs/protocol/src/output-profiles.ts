@@ -10,7 +10,10 @@ export const TIMEOUT_PROFILES = {
 
 /** Output bounds of other systems, for `output` of a session's spec. The truncated part is still counted and marked. */
 export const OUTPUT_PROFILES = {
-  /** LangChain's shell tool: 100 lines, from the start. It has no limit in bytes; this is the largest one here. */
+  /**
+   * LangChain's shell tool: 100 lines, from the start. The tool has no limit in bytes, so `maxBytes` is the largest
+   * possible.
+   */
   langchain: { maxLines: 100, maxBytes: LIMITS.outputBytes, keep: 'head' },
   /** Codex keeps 10 KiB or 256 lines of each stream, from the start, whichever comes first. */
   codex: { maxLines: 256, maxBytes: 10_240, keep: 'head' },

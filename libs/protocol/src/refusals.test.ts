@@ -27,7 +27,7 @@ const OPTIONS: [string, z.ZodType, string[]][] = [
 ];
 
 describe('the refusal of a wrong field', () => {
-  test.each(OPTIONS)('names the field in %s and says what is allowed', (_name, schema, fields) => {
+  test.each(OPTIONS)('names the field in %s and states what is allowed', (_name, schema, fields) => {
     const inner = {
       output: ['maxBytes', 'maxLines', 'keep', 'streamBytes'],
       limits: ['memoryBytes', 'cpus', 'pids', 'cpuTimeSeconds', 'diskBytes', 'fileSizeBytes'],

@@ -37,8 +37,8 @@ export interface ResultFields {
   /** The session in which the command ran. */
   sessionId: string;
   /**
-   * Signal that ended the command, if its shell saw it, such as `SIGKILL`. A program's signal is exit code 128 plus
-   * number.
+   * Signal that ended the command, such as `SIGKILL`, if its shell noticed the signal. A signal that ended a program is
+   * reported as exit code 128 plus its number.
    */
   signal: string | null;
   /** Redacted stdout, within the session's `output.maxBytes` and `output.maxLines`, in `encoding` of the options. */
@@ -73,11 +73,11 @@ export interface ResultFields {
   outside?: true | undefined;
   /** Denial by the sandbox, guessed from the output. Present only for a `failure` inside the sandbox. */
   denied?: SandboxDenied | undefined;
-  /** Why there was no second attempt outside the sandbox, in words, after one was asked for. */
+  /** Why a requested second attempt outside the sandbox did not take place, in words. */
   refused?: string | undefined;
   /** Exit code and last 500 bytes of the first attempt. The rest of the Result is about the second. */
   firstAttempt?: FirstAttempt | undefined;
-  /** The rule that withholds further output. Always set for `blocked`; a stopped or lost command may have it too. */
+  /** The rule that withholds further output. Always set for `blocked`. A stopped or lost command may have it too. */
   blocked?: BlockedOutput | undefined;
 }
 
@@ -127,7 +127,7 @@ export interface SuccessResult extends ResultFields, WithoutError {
 /** Result of a command that ended with another exit code, by a signal, or because memory ran out. */
 export interface FailureResult extends ResultFields, WithoutError {
   outcome: 'failure';
-  /** 1 to 255; 128 plus the number of the signal when one ended the command. */
+  /** 1 to 255. If a signal ended the command, 128 plus the number of the signal. */
   exitCode: number;
   /** How the command ended. `oom`: memory ran out, and the kernel killed one of its processes. */
   reason: 'exited' | 'signalled' | 'oom';

@@ -79,7 +79,7 @@ export interface RunOptionsInput extends ExecutionOptions {
    */
   escalate?: Escalation | undefined;
   /**
-   * Narrows the network of the session for this command. A wider one is refused.
+   * Network of this command, if it is narrower than that of the session. A wider network is refused.
    * @default that of the session
    */
   network?: 'restricted' | 'limited' | undefined;

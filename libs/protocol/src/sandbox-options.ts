@@ -9,7 +9,7 @@ export type NetworkAccess = (typeof NETWORK_ACCESSES)[number];
 /** What the sandbox of a session allows. A host refuses what it cannot enforce (SANDBOX_UNAVAILABLE). */
 export interface SandboxOptions {
   /**
-   * Where a session may write: only temporary files; its workspace too; wherever its user may; or `external`, whatever
+   * Where a session may write: only temporary files; also its workspace; wherever its user may; or `external`, whatever
    * a sandbox around the host allows.
    * @default the mode of its policy, docs/sandboxes.md
    */

@@ -9,7 +9,7 @@ export interface SessionEventData {
   'session.queued': Record<string, never>;
   /** The first shell of the session is ready. */
   'session.opened': ShellEventData;
-  /** Another worker, or a new process of the same one, adopted the living shell. */
+  /** A worker has adopted the living shell: another worker, or a new process of the same worker. */
   'session.adopted': ShellEventData;
   /** A fresh shell is ready, after a restart or a loss. */
   'session.restarted': ShellEventData;
@@ -29,7 +29,7 @@ export interface SessionEventData {
   'host.unreachable': { hostId: string };
   /** An entry was accepted: a command, a step of a file operation, or a restart. */
   'command.accepted': { kind: 'command' | 'file' | 'restart' };
-  /** The command began. `again`: it runs once more, for the `attempt`th time in all. */
+  /** The command began. `again`: it runs once more. `attempt` is then the number of this start among all starts. */
   'command.started': { hostId: string; again?: true | undefined; attempt?: number | undefined };
   /** A piece of the output of a command. */
   'command.output': OutputChunk;
@@ -95,7 +95,7 @@ export type SessionEvent = {
   } & (Type extends CommandEventType ? { commandId: string } : { commandId?: undefined });
 }[EventType];
 
-/** Events whose data is stored as JSON. Output and Results have other schemas. */
+/** Types of events whose data is stored as JSON with a schema below. Output and Results have other schemas. */
 export type JsonEventType = Exclude<EventType, 'command.output' | 'command.completed'>;
 
 const shellSchema = z.object({

@@ -35,13 +35,15 @@ export interface SessionInfo {
   queueLength?: number;
   /** Estimated wait in ms, from how long sessions lately held a slot. Absent before any slot was freed. */
   etaMs?: number;
-  /** Why no live host can run the session, in a sentence. Absent when one can, or its own host is alive. */
+  /**
+   * Why no live host can run the session, in a sentence. Absent when a host can run it, or when its own host is alive.
+   */
   noHostReason?: string;
   /** The command that runs. Absent when none does. */
   runningCommandId?: string;
   /** The first waiting command, while it waits for an approval. Absent when none does. */
   heldCommandId?: string;
-  /** Processes that outlived the command that started them, with their pids in the sandbox. */
+  /** Processes that still run although the command that started them has ended. The pids are those in the sandbox. */
   background: { pid: number; command: string }[];
   /** True when `background` is not known: the host was not asked (in lists), or did not answer in time. */
   backgroundUnknown?: true;

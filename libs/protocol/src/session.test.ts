@@ -17,7 +17,7 @@ describe('the spec of a session', () => {
     expect(sessionSpecSchema.safeParse(wrong).error?.issues[0]?.path).toEqual(['policy']);
   });
 
-  test('takes an open stdin as an object, and the word open as a text', () => {
+  test('takes an object as an open stdin, and the text `open` as data', () => {
     expect(runOptionsSchema.parse({ stdin: 'open' }).stdin).toBe('open');
     expect(runOptionsSchema.parse({ stdin: { open: true } }).stdin).toEqual({ open: true });
     expect(runOptionsSchema.safeParse({ stdin: { open: false } }).error?.issues[0]?.message).toBe(

@@ -80,7 +80,7 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
-/** 0 is first. Sessions of one priority are taken in the order in which they began to wait. */
+/** 0 is the first. Sessions of the same priority are taken in the order in which they began to wait. */
 export const prioritySchema = z
   .number('must be a number')
   .int('must be a whole number')
@@ -172,7 +172,8 @@ export const sessionSpecSchema = fieldsSchema
   .superRefine(refuseDoubles)
   .transform((spec) => {
     const { cwd = workspaceOf(spec)?.target ?? defaults.cwd } = spec;
-    // A host without control groups cannot enforce all limits. So there are no defaults, and it refuses given limits.
+    // Only policy `docker` has default limits. A host without control groups cannot enforce all limits, and refuses the
+    // limits that it cannot enforce.
     return { ...spec, cwd, limits: spec.policy.type === 'docker' ? withDefaultLimits(spec.limits) : spec.limits };
   });
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;

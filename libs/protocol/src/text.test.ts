@@ -13,7 +13,7 @@ describe('texts', () => {
     expect(byteLength('aé€😀\0')).toBe(1 + 2 + 3 + 4 + 1);
   });
 
-  test('hasLoneSurrogate finds a lone surrogate wherever it stands', () => {
+  test('hasLoneSurrogate finds a lone surrogate at any position', () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 0xffff }), { maxLength: 20 }), (units) => {
         const text = String.fromCharCode(...units);

@@ -98,7 +98,10 @@ export const toolErrorSchema = z.object({
   context: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The result of a call. A call's failure is data, like a command's. `callId` is the caller's own, or a new one. */
+/**
+ * The result of a call. The failure of a call is data, like the failure of a command. `callId` is the id that the
+ * caller gave, or a new one.
+ */
 export type ToolResult = { callId: string; hostId: string | null } & (
   | { ok: true; output: unknown }
   | { ok: false; error: ToolError }

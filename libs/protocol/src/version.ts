@@ -2,7 +2,8 @@
 export const PROTOCOL_VERSION = 5;
 
 /**
- * Newest version of sealed specs and entries that this code understands. A change that older code would misunderstand
- * or refuse, such as a new field, raises it, and `specSchema` returns it for specs with the change.
+ * Newest version of sealed specs and entries that this code understands. A change such as a new field raises it if
+ * older code would misunderstand or refuse the change. `specSchema` returns the new version for specs that use the
+ * change.
  */
 export const SCHEMA_VERSION = 2;

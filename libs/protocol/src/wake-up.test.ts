@@ -23,7 +23,7 @@ describe('a wake-up', () => {
     { type: 'calls' },
     { type: 'sessions', placementClass: 'docker' },
     { type: 'tool', name: 'search_web' },
-  ])('of type $type is parsed as it was encoded', (wakeUp) => {
+  ])('of type $type has the same fields after encoding and parsing', (wakeUp) => {
     expect(parseWakeUp(encodeWakeUp(wakeUp))).toEqual(wakeUp);
   });
 

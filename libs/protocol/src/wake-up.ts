@@ -22,7 +22,10 @@ export type CarriedEntry = z.infer<typeof carriedEntrySchema>;
 
 const sessionFields = { tenant: tenantIdSchema, session: sessionIdSchema };
 
-/** A pub/sub message to hosts: there may be work. Receivers also poll, and check for work first. */
+/**
+ * A pub/sub message to hosts: there may be work. Hosts also poll, and after each wake-up they check whether there is
+ * work.
+ */
 const wakeUpSchema = z.discriminatedUnion('type', [
   /**
    * To the session's host: the idle session has work, or is closing. `entry` is the new head of the mailbox, or an
@@ -33,7 +36,7 @@ const wakeUpSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('input'), ...sessionFields }),
   /** To the session's host: the user of a terminal has typed or read something, or has sent a heartbeat. */
   z.object({ type: z.literal('terminal'), ...sessionFields, terminal: terminalIdSchema }),
-  /** To one host: its stream of calls has items. */
+  /** To one host: there are items in its stream of calls. */
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
   z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
@@ -57,7 +60,7 @@ export type WakeUp = z.infer<typeof wakeUpSchema>;
 /** Encodes a wake-up. Scripts receive it as an argument and publish it unchanged. */
 export const encodeWakeUp = (wakeUp: z.input<typeof wakeUpSchema>): string => JSON.stringify(wakeUp);
 
-/** Parses a wake-up. Returns undefined for other messages, since any client of Redis can publish. */
+/** Parses a wake-up. Returns undefined for other messages, because any client of Redis can publish them. */
 export function parseWakeUp(message: string): WakeUp | undefined {
   try {
     return wakeUpSchema.safeParse(JSON.parse(message)).data;

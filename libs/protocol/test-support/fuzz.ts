@@ -10,7 +10,7 @@ const LONGEST_MESSAGE_CHARS = 10_000;
 
 export type FuzzOptions = Pick<fc.Parameters<unknown>, 'numRuns' | 'seed' | 'path'>;
 
-/** Calls the check with arbitrary values, and with valid ones of which one part was replaced, removed or added. */
+/** Calls the check with arbitrary values, and with valid values in which one part was replaced, removed or added. */
 export function fuzz(valid: readonly unknown[], check: (value: unknown) => void, options: FuzzOptions = {}): void {
   fc.assert(
     fc.property(fc.oneof({ weight: 1, arbitrary: hostile }, { weight: 3, arbitrary: mutationOf(valid) }), check),

@@ -14,7 +14,7 @@ export interface RedisIdentity {
  * writes, and has another identity. The identity is read before the connection is ready.
  */
 export interface RedisHistory {
-  /** Identity of the last answer. Undefined before the first, and when the Redis does not report one. */
+  /** Identity that the last answer reported. Undefined before the first answer, and if Redis reports no identity. */
   readonly identity: RedisIdentity | undefined;
   /** Number of connections whose Redis had another identity than the connection before. */
   readonly changes: number;
@@ -75,7 +75,7 @@ function recordChange(history: History): void {
 
 const lastInfo = new WeakMap<Redis, Map<string, string>>();
 
-/** Returns the last INFO of a followed connection, if it has read one. */
+/** Returns the last INFO that a followed connection has received, if any. */
 export function lastInfoOf(redis: Redis): Map<string, string> | undefined {
   return lastInfo.get(redis);
 }

@@ -38,7 +38,7 @@ describe('a write while Redis is down', () => {
     },
   );
 
-  test('is not repeated under an aborted signal', async () => {
+  test('is not repeated when its signal is aborted', async () => {
     const call = callThatFails(toQueueError(closed()));
     await expect(retryWhileRedisIsDown(call, AbortSignal.abort())).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
     expect(call).toHaveBeenCalledOnce();

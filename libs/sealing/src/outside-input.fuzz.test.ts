@@ -12,7 +12,7 @@ describe('sealing, for any text', () => {
     fuzzText([sealed], (text) => {
       const refusal = refusalOf(() => sealer.open(text, place));
       if (text === sealed) expect(refusal).toBeUndefined();
-      // The first letters are the number of the schema. Other letters may be read as a newer schema.
+      // The first characters are the schema version. Other characters may be read as a newer version.
       else expect(['SEAL_KEY_UNKNOWN', 'PROTOCOL_MISMATCH']).toContain(refusal?.code);
     });
   });

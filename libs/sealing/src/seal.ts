@@ -27,8 +27,8 @@ export interface Sealer {
   /** Opens a value. Throws PROTOCOL_MISMATCH (newer schema) or SEAL_KEY_UNKNOWN (no key fits, or another place). */
   open(sealed: string, place: SealPlace): string;
   /**
-   * Opens a value and returns its signature too. Throws as `open` does. Throws UNAUTHORIZED if a signature of a known
-   * key is required and missing.
+   * Opens a value and returns its signature too. Throws as `open` does: both throw UNAUTHORIZED if the signature of a
+   * known key is required and missing.
    */
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;

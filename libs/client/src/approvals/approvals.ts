@@ -9,8 +9,8 @@ import { watchApprovals } from './watch-approvals.ts';
 /** How a question is approved. */
 export interface ApproveOptions {
   /**
-   * Scope of the approval. `command`: what asks now. `session`: the sessions that ask now, whenever they ask the
-   * same again. `prefix`: every command of the tenant that the amendment allows, until the approval is revoked.
+   * Scope of the approval. `command`: the commands that ask now. `session`: the sessions that ask now, whenever they
+   * ask the same again. `prefix`: every command of the tenant that the amendment allows, until the approval is revoked.
    * @default 'command'
    */
   scope?: ApprovalScope | undefined;
@@ -45,7 +45,10 @@ export class Approvals {
     this.#context = context;
   }
 
-  /** Returns pending questions, the oldest first, or `approved` ones that hold. Rejects with COMMAND_INVALID. */
+  /**
+   * Returns pending questions, the oldest first, or with `approved` the approvals that hold. Rejects with
+   * COMMAND_INVALID.
+   */
   list(filter: ApprovalFilter = {}): Promise<Approval[]> {
     return listApprovals(this.#context, filter);
   }

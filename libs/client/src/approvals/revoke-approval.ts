@@ -5,7 +5,8 @@ import { checkAnswer, notAccepted, sealAnswer } from './answer-approval.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /**
- * After this time a written revocation holds: hosts look for grants after written answers, and use them within 1.5 s.
+ * After this time a revocation that was written holds. Hosts read written answers before they look for a grant, and use
+ * the grant within 1.5 s.
  */
 const HOLDS_AFTER_MS = 2_000;
 const ASK_AGAIN_MS = 300;

@@ -8,7 +8,7 @@ import { runPool } from './task-pool.ts';
 
 /**
  * A batch of tasks. Iterate it once, to its end. A slow consumer throttles the batch, so memory is bounded apart from
- * the tasks' ids. When the consumer stops, no further task starts, and running ones are awaited.
+ * the tasks' ids. When the consumer stops, no further task starts, and running tasks are awaited.
  */
 export class Batch implements AsyncIterable<TaskResult> {
   /** Totals so far. */

@@ -12,15 +12,15 @@ import type { TaskResult } from './task.ts';
 const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES), attempts: z.number().default(1) });
 const besideSchema = z.object({ name: z.string(), attempts: z.record(z.string(), z.number()).default({}) });
 
-/** Outcomes that the task did not cause itself, so that it runs again. */
+/** Outcomes that the task itself did not cause. A task with such an outcome runs again. */
 export const RUN_AGAIN: readonly string[] = ['error', 'lost', 'cancellation'];
 
 export interface Earlier {
   /** Name of the batch. Undefined without a `.batch` file. */
   name: string | undefined;
-  /** ids of the tasks that need not run again */
+  /** Ids of the tasks that need not run again. */
   finished: Set<string>;
-  /** ended attempts of the other tasks */
+  /** For the other tasks: id → number of attempts that have ended. */
   attempts: Map<string, number>;
 }
 
@@ -76,7 +76,7 @@ export class ResultsFile implements AsyncDisposable {
     }
   }
 
-  /** Appends a line. Throws FILE_DENIED when that fails, such as on a full disk. */
+  /** Appends a line. Throws FILE_DENIED when this fails, such as on a full disk. */
   async append(result: TaskResult): Promise<void> {
     try {
       await this.#file.appendFile(`${JSON.stringify(result)}\n`);

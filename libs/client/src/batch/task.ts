@@ -26,7 +26,10 @@ export interface Task {
 }
 
 export interface BatchOptions {
-  /** Number of tasks that run or wait for a host, 1 to 10,000. More than the slots keeps them all busy. Default: 32. */
+  /**
+   * Number of tasks that run or wait for a host, 1 to 10,000. A number above that of all slots keeps every slot busy.
+   * Default: 32.
+   */
   concurrency?: number | undefined;
   /**
    * Name, 1 to 64 of `A-Z a-z 0-9 . _ -`. A later batch of this name continues an earlier one's tasks, and runs no
@@ -126,7 +129,7 @@ export const batchOptionsSchema = z.strictObject({
   overwrite: z.boolean('must be true or false').default(false),
   resumeFrom: path.optional(),
   repeats: count(1, 10_000).default(1),
-  // Each task's spec is checked when it is merged with this one.
+  // A task's spec is checked together with this spec, after both are merged.
   spec: z.custom<SessionSpec>((value) => typeof value === 'object' && value !== null, 'must be a spec').optional(),
   timeoutMs: durationSchema().optional(),
   startDeadlineMs: durationSchema().optional(),

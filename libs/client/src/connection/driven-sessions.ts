@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 /** The sessions that a view drives. One timer renews their heartbeats. */
 export class DrivenSessions {
   readonly #redis: Redis;
-  /** Session → how many objects of this process drive it. */
+  /** Session → number of objects of this process that drive it. */
   readonly #driven = new Map<string, { keys: SessionKeys; times: number }>();
   #timer?: NodeJS.Timeout | undefined;
 

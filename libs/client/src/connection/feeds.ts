@@ -4,9 +4,9 @@ import type { Receiver, Subscriber } from './subscriber.ts';
 /** Interval at which readers wake without a hint, because a hint may be lost. */
 const WAKE_AGAIN_MS = 1_500;
 
-/** Wakes one reader when its stream may have grown. Disposing it ends the subscription. */
+/** Wakes one reader when its stream may have grown. Its disposal ends the subscription. */
 export interface Wake extends Disposable {
-  /** Resolves at the next hint, or at once if one came since the last call. Rejects on abort or close. */
+  /** Resolves at the next hint, or at once if there was a hint since the last call. Rejects on abort or close. */
   next(signal?: AbortSignal): Promise<void>;
   /** Wakes the reader without a hint. */
   readonly hint: () => void;

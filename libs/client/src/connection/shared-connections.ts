@@ -12,7 +12,7 @@ interface Shared {
 /** The right to use a connection, until it is released. */
 export interface ConnectionLease {
   connection: Connection;
-  /** Releases once. Resolves when the connection is closed, or at once while others use it. */
+  /** Releases the connection, once. Resolves when the connection is closed, or at once while others use it. */
   release(): Promise<void>;
 }
 

@@ -115,7 +115,10 @@ interface Inbox {
   opened: Promise<void>;
 }
 
-/** The inboxes of this process, one per namespace. Results are also looked up, so a lost notice only causes a delay. */
+/**
+ * The inboxes of this process, one per namespace. Results are also found by reading records, so a lost notice only
+ * causes a delay.
+ */
 export class Inboxes {
   readonly #subscriber: Subscriber;
   readonly #inboxId: string;

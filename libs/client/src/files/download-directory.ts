@@ -213,7 +213,7 @@ class DirectoryCopy {
     }
   }
 
-  /** Opens a file in place of a file or link. A path of any other kind is not replaced. */
+  /** Opens a file that replaces a file or link at the path. Rejects if anything else is at the path. */
   async #openFile(local: string) {
     const found = await statIfThere(local, lstat);
     if (found !== undefined && !found.isFile() && !found.isSymbolicLink())

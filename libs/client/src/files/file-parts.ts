@@ -3,7 +3,7 @@ import type { ContentDigest } from '@shellfleet/protocol';
 import type { DoneStep, FileSteps } from './file-steps.ts';
 import { doStep, SameSandbox } from './file-steps.ts';
 
-/** Bytes of a file that one step carries. */
+/** Most bytes of a file in one step. */
 export const PART_BYTES = 524_288;
 
 export interface Part {
@@ -94,7 +94,7 @@ export function* cut(data: Buffer): Generator<Part> {
   }
 }
 
-/** Yields at least one part, all but the last of them full. */
+/** Yields at least one part. All parts but the last are full. */
 export async function* toParts(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Part> {
   let pending: Buffer[] = [];
   let bytes = 0;

@@ -16,7 +16,7 @@ export interface LocalFile {
   discard(): Promise<void>;
 }
 
-/** Opens the target of a download: a device or FIFO itself, otherwise a new file that replaces the old one. */
+/** Opens the target of a download. A device or FIFO is opened itself; any other target is replaced by a new file. */
 export async function openLocalFile(localPath: string): Promise<LocalFile> {
   const found = await statIfThere(localPath);
   if (found === undefined) {

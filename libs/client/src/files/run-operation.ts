@@ -15,10 +15,10 @@ import type { OpenSession } from '../submit/open-session.ts';
 import { type SubmitContext, sendEntry } from '../submit/send-entry.ts';
 import type { DoneStep, FileSteps, SentStep } from './file-steps.ts';
 
-/** Steps of one operation that may wait in the mailbox. */
+/** Most steps of one operation that wait in the mailbox at the same time. */
 const AHEAD = 4;
 
-/** Returns steps as mailbox entries, which keep their order among the commands. */
+/** Returns steps that are mailbox entries, so that they keep their order among the commands. */
 export function orderedSteps(context: SubmitContext, session: OpenSession): FileSteps {
   return { ahead: AHEAD, send: (operation) => sendOperation(context, session, operation) };
 }

@@ -16,7 +16,7 @@ beforeEach(() => {
   vi.mocked(readStoredSession).mockResolvedValue({ host: 'h' } as never);
 });
 
-/** Returns the ids of the requests of one step. The host replies `unknown` to all but the last. */
+/** Does one step, and returns the ids of its requests. The host replies `unknown` to all requests but the last. */
 async function idsOf(operation: FileOperation): Promise<string[]> {
   const ids: string[] = [];
   vi.mocked(requestFromHost).mockImplementation(async (_context, _host, _keys, question) => {

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-/** Returns steps whose sandbox is replaced after `replacedAfter` of them. */
+/** Returns steps in a sandbox that is replaced after `replacedAfter` steps. */
 const stepsUntil = (ahead: number, replacedAfter: number) => {
   const done: FileOperation[] = [];
   const steps: FileSteps = {

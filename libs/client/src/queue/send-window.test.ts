@@ -31,7 +31,7 @@ describe('send window', () => {
     expect(sent).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('rejects one call on a refusal, and all waiting calls on a missing reply', async () => {
+  test('rejects a refused call alone, and all waiting calls when a reply is missing', async () => {
     const { sent, answers, calls } = stage(1);
     const replies = calls(4);
     const full = new Error('OOM command not allowed');

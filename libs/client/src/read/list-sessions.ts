@@ -17,7 +17,7 @@ export interface SessionFilter {
    */
   labels?: Record<string, string> | undefined;
   /**
-   * Whether to list closed sessions too, while their output can be read: for the fleet's retention.
+   * Whether to list also closed sessions whose output can still be read, which is for the fleet's retention.
    * @default false
    * @limit the 100,000 that were closed last
    */

@@ -141,7 +141,7 @@ function toKept(kept: readonly ListedKept[] | undefined): Pick<SessionInfo, 'kep
   return kept === undefined ? {} : { kept: kept.map(({ generation: _, ...rest }) => rest) };
 }
 
-/** Returns when and why the session was closed. Older workers recorded neither. */
+/** Returns when and why the session was closed. Workers of older versions recorded neither. */
 function toClosing({ closedAt, closedWith }: StoredSession): Pick<SessionInfo, 'closedAt' | 'closeReason'> {
   if (closedAt === 0) return {};
   const data = tryJson(closedWith) as { reason?: unknown } | null | undefined;

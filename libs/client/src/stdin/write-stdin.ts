@@ -16,7 +16,10 @@ export interface WriteOptions {
 
 const RETRY_MS = 10_000;
 
-/** Writes of this process to the stdin of one command, in call order. The data of one write stays together. */
+/**
+ * Writes of this process to the stdin of one command, in the order of the calls. The data of one write is not
+ * interleaved with other writes.
+ */
 export class StdinWriter {
   readonly #context: WriteContext;
   readonly #keys: SessionKeys;

@@ -3,7 +3,10 @@ import { ChunkAssembler } from './chunk-assembler.ts';
 /** Most ended commands whose assemblers are kept, because their background processes may still write output. */
 const MOST_ENDED = 64;
 
-/** The assemblers of a reader of all commands of a session: of the running command and of the last ended ones. */
+/**
+ * The assemblers of a reader that reads all commands of a session: one for the running command, and one for each
+ * recently ended command.
+ */
 export class ChunkAssemblers {
   readonly #all = new Map<string, ChunkAssembler>();
   readonly #ended = new Set<string>();

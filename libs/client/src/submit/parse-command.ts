@@ -78,7 +78,9 @@ function withoutCallbacks(given: RunOptions): unknown {
   return rest;
 }
 
-/** Returns the options of the shell without absent ones, so that equal commands have equal payloads. */
+/**
+ * Returns the options that the shell applies. Absent options are left out, so that equal commands have equal payloads.
+ */
 function toExecution(options: ParsedRunOptions, defaultTimeoutMs: number) {
   const { timeoutMs = defaultTimeoutMs, noOutputTimeoutMs, killGraceMs, env, cwd } = options;
   return {

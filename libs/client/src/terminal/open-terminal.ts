@@ -55,7 +55,10 @@ const optionsSchema = z.object({
     .default(DEFAULTS.terminal.term),
 });
 
-/** Opens a terminal alongside the session's commands. A session without a sandbox is queued for one first. */
+/**
+ * Opens a terminal alongside the session's commands. If the session has no sandbox, it first waits in the queue for
+ * one.
+ */
 export async function openTerminal(
   context: TerminalContext,
   session: OpenSession,
@@ -110,7 +113,10 @@ function toNoShell(error: unknown): { state: 'no-shell' } {
   throw error;
 }
 
-/** Submits an entry that needs a sandbox, in order with the commands, so that the session gets one. */
+/**
+ * Submits an entry that needs a sandbox, so that the session gets a sandbox. The entry keeps its order among the
+ * commands.
+ */
 async function askForShell(
   context: TerminalContext,
   session: OpenSession,

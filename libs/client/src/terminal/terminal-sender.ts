@@ -32,7 +32,7 @@ export interface TerminalSenderDeps {
 export class TerminalSender {
   readonly #deps: TerminalSenderDeps;
   #bytes: Buffer[] = [];
-  /** Bytes that were written, and how many of them the mailbox has stored. */
+  /** Number of bytes that were written. `#typedBytes` is the number of those that the mailbox has stored. */
   #writtenBytes = 0;
   #typedBytes = 0;
   #size: TerminalSize | undefined;

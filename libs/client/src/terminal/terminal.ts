@@ -90,12 +90,15 @@ export class Terminal implements AsyncDisposable {
     void this.#follow().catch((error: unknown) => this.#fail(error));
   }
 
-  /** Yields the output, live, for one reader. Programs block while it is not read. Ends with the terminal. */
+  /**
+   * Yields the output, live, for one reader. While the output is not read, programs block when they write. Ends with
+   * the terminal.
+   */
   output(): AsyncGenerator<Uint8Array> {
     return this.#queue[Symbol.asyncIterator]();
   }
 
-  /** Sends input. Resolves when the mailbox has stored it, to be typed once. Rejects as `ended`. */
+  /** Sends input. Resolves when the mailbox has stored the input, which is then typed once. Rejects as `ended`. */
   async write(data: string | Uint8Array): Promise<void> {
     await this.#sender.write(Buffer.from(data as string));
     if (this.#over.signal.aborted) await this.ended;

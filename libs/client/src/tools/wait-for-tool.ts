@@ -34,7 +34,7 @@ const LOOK_FOR_ANSWER_EVERY_MS = 500;
 const LOOK_FOR_REASON_EVERY_MS = 2_000;
 
 interface Waiting {
-  /** The sealed result, or empty when it has to be read. Rejects when the connection is closed. */
+  /** The sealed result, or an empty text if the result has to be read. Rejects when the connection is closed. */
   hint: Promise<string>;
   nextHint(): Promise<string>;
   /** Adds the job of the call again, after a host has removed it from the queue to ask a person. */

@@ -2,7 +2,7 @@ import { type PrefixRule, prefixRuleSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { parseDocument } from './parse-document.ts';
 
-/** A file of rules that an operator lists. The strictest rule of all such files wins. */
+/** A file of rules that an operator lists. If rules of several such files match, the strictest wins. */
 export interface RulesDocument {
   rules: PrefixRule[];
   /** Paths of programs. Once `git` is listed, a rule for `git` holds for `/usr/bin/git` only if that path is listed. */

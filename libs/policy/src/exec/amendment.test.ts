@@ -3,7 +3,7 @@ import { evaluate } from './evaluate.ts';
 
 const amendmentOf = (script: string) => evaluate(script, { approval: 'unless-trusted' }).amendment;
 
-describe('an offered amendment', () => {
+describe('the amendment of a question', () => {
   test.each([
     ['mkdir -p build', ['mkdir', '-p', 'build']],
     ['mkdir  -p build # fast', ['mkdir', '-p', 'build']],

@@ -31,8 +31,8 @@ export function matchingRules(rules: CompiledRules, command: CommandWords): Pref
 }
 
 /**
- * Returns the rules that prompt or forbid one of these commands: a command, and the commands that it starts. The path
- * of a program makes no difference.
+ * Returns the rules that prompt or forbid any of `commands`: a command and the commands that it starts. The path of a
+ * program makes no difference.
  */
 export function strictRules({ strict }: CompiledRules, commands: readonly CommandWords[]): PrefixRule[] {
   if (strict.size === 0) return [];

@@ -78,7 +78,7 @@ describe('a decision about file operations and tools', () => {
     });
   });
 
-  test('forbids removals above a forbidden path, but allows none above an allowed one', () => {
+  test('forbids removals above a forbidden path, but allows none above an allowed path', () => {
     const forbidden = [rule('forbid', ['files.remove', 'files.rename', 'files.write'], '/a/b')];
     expect(requirement({ ...op('files.remove', '/a'), takesDirectory: true }, forbidden)).toBe('forbidden');
     expect(requirement({ ...op('files.rename', '/a', '/c'), takesDirectory: true }, forbidden)).toBe('forbidden');

@@ -29,7 +29,7 @@ export interface DecisionContext extends AskedFor {
   session?: readonly CompiledRules[];
   /** Whether the submitter asks for the script to run outside the sandbox. */
   escalate: boolean;
-  /** Whether `selection` is 'require', in which case the script may not leave the sandbox. */
+  /** True if `selection` is 'require', so that the script may not leave the sandbox. */
   mustStay?: boolean;
   /** Names of all variables of the command and its session, secrets included. */
   env?: readonly string[];
@@ -111,7 +111,7 @@ const ALLOWED: Cause = { ruling: 'allow', reason: undefined };
  */
 const MOVES_PROGRAMS = /^(PATH|LD_.*|GCONV_PATH|RIPGREP_CONFIG_PATH)$/;
 
-/** Variables that change what programs print, and start no program. */
+/** Variables that change only what programs print, and make them start nothing. */
 const HARMLESS = /^(LANG|LC_[A-Z]+|TZ|CI|NO_COLOR|COLUMNS|LINES)$/;
 
 /**

@@ -82,7 +82,10 @@ export interface AskedFor {
   askByDefault?: AskByDefault | undefined;
 }
 
-/** Returns the ruling about a row where no rule decides. A dangerous command never gets a milder ruling than others. */
+/**
+ * Returns the ruling about a row where no rule decides. A dangerous command never gets a milder ruling than other
+ * commands.
+ */
 export function defaultRuling(row: Row, { approval, sandboxed, askByDefault }: AskedFor): Ruling {
   const ruling = rulingFor(row, approval);
   if (askByDefault !== 'sandboxed' || (row !== 'safe' && row !== 'unknown' && row !== 'dangerous')) return ruling;

@@ -5,7 +5,7 @@ import { type Decision, decide } from './decide.ts';
 export interface EvaluationContext {
   /** Rules of an operator. */
   execPolicy?: PrefixRule[];
-  /** Commands that a person is asked about. Default: those of `prompt` rules alone. */
+  /** Commands about which a person is asked. Default: only the commands of `prompt` rules. */
   approval?: ApprovalPolicy;
   /** Commands that `approval` asks about when no rule decides. Default: 'unreadable'. */
   askByDefault?: AskByDefault;

@@ -4,7 +4,7 @@ import { evaluate } from './evaluate.ts';
 const forbidsPush = [{ pattern: ['git', 'push'], decision: 'forbid' as const }];
 const onRequest = (script: string) => evaluate(script, { approval: 'on-request' });
 
-/** Programs that start the words after them. */
+/** Programs that start the command in the words after their name. */
 const LAUNCHERS =
   `sudo doas env command nohup nice|nice -n 5|ionice -c 3|time|timeout 5|setsid|stdbuf -o0|chroot /x|flock x|prlimit|prlimit --cpu=1|choom -n 0
   setarch x86_64|linux64|i386|fakeroot|faketime now|systemd-run|systemd-run --user -p A=B|pkexec|start-stop-daemon -S -x|cpulimit -l 5|unbuffer|valgrind
@@ -92,7 +92,7 @@ describe('a command that a launcher starts', () => {
     'git commit -m "it is $x"',
     `xargs grep "it's"`,
     'sh x.sh a "$x"',
-  ])('needs no approval when only words outside the command are expanded or look dangerous: %s', (script) => {
+  ])('needs no approval if words other than its name are expanded or look dangerous: %s', (script) => {
     expect(onRequest(script)).toMatchObject({ requirement: 'skip', classification: 'unknown' });
   });
 });

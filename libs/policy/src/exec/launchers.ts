@@ -59,7 +59,9 @@ const RUNS = /^(?:exec|run|x|dlx|shell)$/;
 const WRAPS_AFTER_ONE: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 1 };
 const WRAPS_AFTER_TWO: Launcher = { ...NO_LAUNCHER, wraps: true, ownWords: 2 };
 
-/** Returns how the program starts others, or undefined for programs that rules do not look through. */
+/**
+ * Returns how the program starts other programs. Returns undefined for programs inside which rules find no commands.
+ */
 export function launcherOf(name: string, subcommand: string | undefined): Launcher | undefined {
   if (LINKER.test(name)) return WRAPS_AFTER_ONE;
   if (RUNS.test(subcommand ?? '')) {

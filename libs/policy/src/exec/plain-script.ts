@@ -31,10 +31,10 @@ const EXPANDED = /[*?[{~]|\P{ASCII}+/uy;
 const RESERVED = new Set(
   `! { } [[ ]] case coproc do done elif else esac fi for function if in select then time until while`.split(' '),
 );
-/** Control characters confuse shells: bash marks quoted bytes with two of them. */
+/** Control characters, which confuse shells: bash marks quoted bytes with two of them. */
 const CONTROL = /(?![\t\n])\p{Cc}|\p{Cs}/u;
 
-/** Returns the commands of a plain script in their order, or undefined if it is not plain. */
+/** Returns the commands of a plain script in their order. Returns undefined if the script is not plain. */
 export function readPlainScript(script: string): CommandWords[] | undefined {
   const commands: CommandWords[] = [];
   let words: Word[] = [];
@@ -70,7 +70,7 @@ export function readPlainScript(script: string): CommandWords[] | undefined {
   return endCommand() ? commands : undefined;
 }
 
-/** Reads one word from a position. Returns undefined if it is not plain. */
+/** Reads one word from a position. Returns undefined if the word is not plain. */
 export function readWord(source: string, start: number): { word: Word; end: number } | undefined {
   const bare = match(BARE_WORD, source, start);
   if (bare) return { word: { text: bare[0], literal: true }, end: start + bare[0].length };

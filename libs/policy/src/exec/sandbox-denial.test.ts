@@ -34,7 +34,7 @@ describe('a denial by the sandbox', () => {
     ['network', 'Error: connect EPERM 10.0.0.1:443 - Local (undefined:undefined)'],
     ['files', "socket: closed\nmkdir: cannot create directory '/x': Operation not permitted"],
     ['files', 'chown: Operation not permitted'],
-  ] as const)('is one of %s when a system call is refused: %j', (denied, output) => {
+  ] as const)('is about %s when a system call is refused: %j', (denied, output) => {
     expect(sandboxDenial({ exitCode: 1, output, sandbox: restricted })?.denied).toBe(denied);
     const full = { sandboxed: true, network: 'full' } as const;
     expect(sandboxDenial({ exitCode: 1, output, sandbox: full })?.denied).toBe('files');

@@ -40,7 +40,10 @@ export function readCodexForm(help: string): CodexForm | undefined {
   return /^Usage: codex sandbox \[OPTIONS\] \[COMMAND\]/m.test(help) ? 'plain' : undefined;
 }
 
-/** Returns the words after the program: settings in the order of their keys, each as JSON, which TOML reads as well. */
+/**
+ * Returns the words after the program: the settings in the order of their keys. Each value is written as JSON, which
+ * TOML reads as well.
+ */
 export function codexArguments(form: CodexForm, config: Record<string, unknown>): string[] {
   const keys = Object.keys(config).sort();
   return [

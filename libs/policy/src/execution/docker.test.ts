@@ -157,7 +157,7 @@ describe('planDocker', () => {
     expect(refusalOf({ workspace }, { workspaces: ['/srv/work/'] }) === undefined).toBe(isAllowed);
   });
 
-  test('does not read a workspace list of "/" as the whole host', () => {
+  test('does not count a workspace list of "/" as the whole host', () => {
     expect(refusalOf({ workspace: '/etc' }, { workspaces: ['/'] })?.code).toBe('SANDBOX_UNAVAILABLE');
   });
 

@@ -58,7 +58,7 @@ describe('the offer of a host', () => {
     [{ limits: { cpus: 2 } }, { cpus: 1 }, 'limits.cpus', undefined],
     [{ limits: { diskBytes: GIB } }, { diskQuota: false }, 'limits.diskBytes', undefined],
     [{ policy: 'host', limits: { pids: 64 } }, { controlGroups: false }, 'limits.pids', undefined],
-  ])('makes a host refuse %j with %j', (spec, offer, path, setting) => {
+  ])('makes a host refuse the spec %j if it is %j', (spec, offer, path, setting) => {
     expect(refused(spec, offer)).toEqual([[path, setting]]);
   });
 

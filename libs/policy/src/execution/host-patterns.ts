@@ -14,7 +14,7 @@ export function matchesPatterns(name: string, port: number, patterns: readonly s
   return patterns.map(parsePattern).some((pattern) => pattern.ports.includes(port) && coversName(pattern, name, false));
 }
 
-/** Tells whether the other patterns allow everything that `pattern` does. */
+/** Tells whether the patterns in `others` allow everything that `pattern` allows. */
 export function isWithinPatterns(pattern: string, others: readonly string[]): boolean {
   const { name, isSuffix, ports } = parsePattern(pattern);
   const covering = others.map(parsePattern).filter((other) => coversName(other, name, isSuffix));

@@ -20,7 +20,7 @@ const USUAL: SandboxAllowances = { modes: ['read-only', 'workspace-write'], netw
 type Policy = keyof typeof SANDBOX_TABLE;
 const POLICIES = Object.keys(SANDBOX_TABLE) as Policy[];
 
-/** Builds specs, also those that the schema refuses. */
+/** Builds specs, including specs that the schema refuses. */
 const specOf = (policy: Policy, sandbox?: object) => ({
   policy: { type: policy } as ReturnType<typeof sessionSpecSchema.parse>['policy'],
   sandbox: sandbox && sandboxOptionsSchema.parse(sandbox),
@@ -43,13 +43,13 @@ describe('the table of modes and networks under each policy', () => {
   const rows = POLICIES.flatMap((policy) => modes.map((mode) => [policy, mode] as const));
 
   // S3-12, S3-15
-  test.each(rows)('decides for %s %s whether each network is enforced or refused', (policy, mode) => {
+  test.each(rows)('decides for %s and %s whether each network is enforced or refused', (policy, mode) => {
     const had = networks.map((network) => (pathsOf(policy, { mode, network }).length === 0 ? '+' : '-'));
     expect(had.join('')).toBe(EXPECTED[policy][mode]);
   });
 
   // S3-20: such a session never waits for a host.
-  test.each(rows)('refuses for %s %s at opening what no host can enforce, with its field', (policy, mode) => {
+  test.each(rows)('refuses at opening, for %s and %s, sandboxes that no host can enforce', (policy, mode) => {
     for (const network of networks)
       for (const selection of ['auto', 'require', 'forbid'] as const) {
         const sandbox = { mode, network, selection };

@@ -72,7 +72,7 @@ function withoutRepeats(decisions: Decision[]): Decision[] {
   return last.filter(({ answer }, index) => JSON.stringify(answer) !== JSON.stringify(last[index - 1]?.answer));
 }
 
-/** Returns instructions in which the first rule whose conditions hold decides. */
+/** Returns instructions by which the first rule whose conditions hold decides. */
 function toAnswer(rules: SeccompRule[]): Instruction[] {
   return [...rules.flatMap((rule) => conditional(rule)), fail(EPERM)];
 }

@@ -3,7 +3,7 @@ export type SessionImages = Readonly<Record<'full' | 'slim', string>>;
 
 const REPOSITORY = 'shellfleet/session';
 
-/** Names of the images on a host on which no `up` has run, because its operator has loaded them. */
+/** Names of the images on a host without `up`, whose operator has loaded the images. */
 export const SESSION_IMAGES: SessionImages = { full: `${REPOSITORY}:full`, slim: `${REPOSITORY}:slim` };
 
 /**

@@ -32,7 +32,7 @@ describe('the wider sandbox of a session', () => {
       { mode: 'workspace-write', network: 'full' },
     ],
     [
-      'both under bubblewrap',
+      'the mode and the network that the operator named, under bubblewrap',
       { policy: 'bubblewrap', sandbox: { mode: 'read-only' } },
       { mode: 'workspace-write', network: 'full' },
       { mode: 'workspace-write', network: 'full' },
@@ -89,11 +89,11 @@ describe('leaving the sandbox of a session', () => {
       'no sandbox to leave: its policy is docker',
     ],
     ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
-    ['that has as much already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
+    ['that has an equal sandbox already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
     // Outside, the command would run in the same container and fail again.
-    ['that only counted as unsandboxed outside', {}, { mode: 'danger-full-access' }, 'is not wider'],
+    ['whose wider sandbox would have the same limits', {}, { mode: 'danger-full-access' }, 'is not wider'],
     [
-      'whose policy cannot have it',
+      'whose policy cannot have the wider sandbox',
       { policy: 'bubblewrap', sandbox: { mode: 'read-only' } },
       { mode: 'danger-full-access' },
       'sandbox.mode: the bubblewrap policy makes a sandbox of its own',
@@ -151,7 +151,7 @@ describe("the operator's settings of a wider sandbox", () => {
     // One policy that can have it is enough.
     [{ mode: 'danger-full-access' }, ['bubblewrap', 'docker']],
     [{ mode: 'workspace-write', network: 'full' }, ['codex']],
-  ])('%j are accepted for %j', (...args) => {
+  ])('%j are accepted for the policies %j', (...args) => {
     expect(check(...args)).toBeUndefined();
   });
 
@@ -164,7 +164,7 @@ describe("the operator's settings of a wider sandbox", () => {
     [{ network: 'limited' }, ['docker'], 'allow.hosts'],
     [{ network: 'full' }, ['host'], 'no policy of this host has a sandbox'],
     [{ network: 'full' }, [], 'no policy of this host has a sandbox'],
-  ])('%j are refused for %j: %s', (escalation, policies, reason, allow) => {
+  ])('%j are refused for the policies %j: %s', (escalation, policies, reason, allow) => {
     expect(check(escalation, policies, allow)).toContain(reason);
   });
 });

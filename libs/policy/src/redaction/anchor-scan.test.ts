@@ -20,7 +20,7 @@ function foundIn(text: string, scan: AnchorScan): string[] {
 }
 
 describe('the scan for anchors', () => {
-  test('finds an anchor that folds in either case, but not with another byte', () => {
+  test('finds an anchor with `fold` in either case, but not with another byte', () => {
     const scan = new AnchorScan([{ rule, bytes: Buffer.from('azm_AZM@[`{'), fold: true }], TOKEN_ANCHOR_BITS);
     expect(foundIn('azm_azm@[`{ AZM_AZM@[`{ aZm_Azm@[`{', scan)).toHaveLength(3);
     for (const other of ['azm_azm`[`{', 'azm_azm@{`{', 'azm_azm@[@{', 'azm_azm@[`[', 'azm\u007fazm@[`{'])

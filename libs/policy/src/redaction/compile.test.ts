@@ -168,7 +168,7 @@ describe('compiled redaction', () => {
     expect(redaction.text(text).text).toBe('x [REDACTED_SECRET] y');
   });
 
-  test('finds tokens unless formats are switched off, and even then those whose types rules name', () => {
+  test('finds tokens unless formats are off, but always those whose types rules name', () => {
     const text = `ghp_${'a1'.repeat(18)} npm_${'b2'.repeat(18)}`;
     const rules: RedactionRule[] = [{ type: 'npm_token', strategy: 'mask' }];
     expect(compileRedaction({ hashKey }).text(text).text).toBe('[REDACTED_GITHUB_TOKEN] [REDACTED_NPM_TOKEN]');

@@ -40,7 +40,7 @@ describe('the pending text of a redactor', () => {
   });
 
   // REDACTION-3
-  test('ends at 64 KiB with a replacement, that counts as the text before later bytes', () => {
+  test('ends at 64 KiB with a replacement, which counts as the byte before later text', () => {
     const rules: RedactionRule[] = [
       { type: 'quote', strategy: 'redact', pattern: '(?s)<<.*>>' },
       { type: 'word', strategy: 'redact', pattern: String.raw`\bword\b` },

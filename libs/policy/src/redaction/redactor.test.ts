@@ -41,7 +41,7 @@ describe.each(INPUTS)('the redaction of %j', (input) => {
   const whole = feed(all.redactor(), [bytes]);
 
   // REDACTION-1
-  test('is the same for every split as for the whole', () => {
+  test('is the same for the input in any pieces as for the whole input', () => {
     for (let at = 0; at <= bytes.length; at += 1) {
       expect(feed(all.redactor(), cutAt(bytes, [at])), `split at ${at}`).toEqual(whole);
     }

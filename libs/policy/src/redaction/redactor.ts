@@ -215,7 +215,7 @@ export class StreamRedactor implements Redactor {
   #changesAt(at: number, settledTo: number, end: number, foundThere: readonly Finding[]): boolean {
     const reads = (source: Source): boolean => source.mayReadLeftOf(this.#bytes, at, end);
     if (!this.#options.sources.some(reads)) return false;
-    // Whether an open start there is a finding is decided by a search of all text that follows.
+    // Only a search of all text that follows decides whether an open start there is a finding.
     if (at >= settledTo) return true;
     const sources = this.#options.sources.filter(reads);
     this.#window.look(at, at + 1, end, this.#window.complete, this.#leftFrom);

@@ -7,7 +7,7 @@ export class ReleasedBytes {
   #bytes: Buffer = NOTHING;
   #length = 0;
 
-  /** Adds the bytes [from, to). `expected`: about the number of bytes that will follow in this push. */
+  /** Adds the bytes [from, to). `expected` is the approximate number of bytes that will follow. */
   add(bytes: Buffer, from: number, to: number, expected: number): void {
     const length = to - from;
     if (this.#length + length > this.#bytes.length) this.#grow(length + expected);

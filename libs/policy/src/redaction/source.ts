@@ -48,8 +48,8 @@ export interface Findings {
 }
 
 /**
- * Finds the matches of one kind. Whether one starts at a byte depends only on the text from there and the byte before.
- * So a search can restart at any byte that no finding and no open start spans.
+ * Finds the matches of one kind. Whether a match starts at a byte depends only on the text from that byte on and on the
+ * byte before it. So a search can restart at any byte that no finding and no open start spans.
  */
 export interface Source {
   /** Marks the pairs of bytes that lead to matches. Without `mark` the source reads the whole text. */

@@ -12,7 +12,7 @@ export function retentionOf(redis: Redis, namespace: string): number {
   return known.get(redis)?.get(namespace) ?? LIMITS.defaultRetentionMs;
 }
 
-/** Reads the fleet's retention. The default applies until a worker has recorded one. */
+/** Reads the fleet's retention. The default applies until a worker has recorded a retention. */
 export async function readRetention(redis: Redis, namespace: string): Promise<number> {
   const stored = await redis.get(fleetKeys(namespace).retention).catch((error: unknown) => {
     throw toQueueError(error);

@@ -131,7 +131,7 @@ describe('verifying an audit', () => {
     ]);
   });
 
-  test('keeps a loss that the host noticed at its start as a finding', () => {
+  test('reports a loss of records that the host noticed at its start', () => {
     const cut = write([{ type: 'cut', anchored: 9, found: 5 }], FIVE.head).lines;
     expect(check([...FIVE.lines, ...cut])).toEqual(['cut-off f:6 records 6 to 9 are cut off before this host started']);
   });

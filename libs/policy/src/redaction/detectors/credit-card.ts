@@ -88,7 +88,7 @@ function lastStart(bytes: Uint8Array, from: number, to: number): number {
   return missing > 0 ? from - 1 : at;
 }
 
-/** Tells whether the digits at `at` may begin a card: four digits, or those of a whole card. */
+/** Tells whether a card may begin at `at`: with a group of four digits, or with all digits of a card in one run. */
 function mayBegin({ bytes, end, complete }: ScanWindow, at: number): boolean {
   const digits = runEnd(bytes, at, Math.min(end, at + MOST_DIGITS + 1), DIGITS) - at;
   if (at + digits + 1 >= end && !complete) return true;
@@ -100,7 +100,9 @@ const MOST_GROUPS = 6;
 const GROUP_DIGITS = new Int32Array(MOST_GROUPS);
 const GROUP_ENDS = new Int32Array(MOST_GROUPS);
 
-/** Reads runs of digits with the same separator, as many as are needed to decide. Returns their number. */
+/**
+ * Reads runs of digits with the same separator between them, as many as the decision needs. Returns the number of runs.
+ */
 function readGroups({ bytes, end, complete }: ScanWindow, from: number): number | 'open' {
   let groups = 0;
   let separator: number | undefined;

@@ -10,7 +10,10 @@ const LENGTH = 17;
 /** Finds six pairs of hex digits with the same separator, but not as a part of a longer fingerprint. */
 export function macAddresses(rule: Rule): Source {
   return {
-    /** Marks pairs that end with a separator: one of the first two separators is at an odd offset. */
+    /**
+     * Marks each pair of a hex digit and a separator. One of the first two separators of an address is at an odd
+     * offset, so one of its pairs is found.
+     */
     mark: (pairs) => pairs.addAll(HEX, SEPARATOR, SPOT.mac),
     scan(window, findings) {
       const { bytes, spots } = window;

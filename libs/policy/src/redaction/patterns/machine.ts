@@ -70,7 +70,7 @@ export class PatternMachine {
 /** re2's flags for `^ $ \A \z \b \B` between two characters; undefined while the right character is not known. */
 type Around = number | undefined;
 
-/** Threads in order of preference. When one matches, the threads after it are dropped. */
+/** Threads in order of preference. When a thread matches, the threads after it are dropped. */
 class ThreadList {
   readonly #program: Program;
   readonly #added: Uint32Array;
