@@ -58,7 +58,10 @@ function longLines({ path, text }: Source): string[] {
 
 const nameOf = (path: string): string => basename(path).replace(/\.[ch]$/, '');
 
-/** Returns the uses between files, by `#include` or by a function of the other file. Headers count as their source. */
+/**
+ * Returns for each file the files that it uses, by `#include` or by a call of their functions. A header counts as its
+ * source file.
+ */
 function toGraph(sources: Source[]): Map<string, Set<string>> {
   const files = sources.filter(({ path }) => /\.[ch]$/.test(path));
   const definedIn = new Map<string, string>();

@@ -20,7 +20,7 @@ import { recordRun } from './testing/test-record.ts';
 /** Tally of a part that did not run, which counts as a failure, so that nothing is skipped silently. */
 const notRun: Tally = { passed: 0, failed: 1 };
 
-/** Most failures after which they are tried again. More failures are not due to a slow machine. */
+/** Greatest number of failures that are retried. More failures than that are not due to a slow machine. */
 const triedAgainAtMost = 8;
 
 async function main(filters: string[]): Promise<number> {
@@ -75,8 +75,8 @@ function makeFullImage(settingUp: Promise<Machine | undefined>): AsyncDisposable
 }
 
 /**
- * Runs the tests that Nx does not run, or with filters all matching tests. Retries a few failures alone
- * and names them, because a machine that stands still for seconds fails tests of times.
+ * Runs the tests that Nx does not run, or with filters all matching tests. Retries a few failures alone and names them,
+ * because tests of durations fail on a machine that stands still for seconds.
  */
 async function runTests(filters: string[]): Promise<Tally> {
   const { report, endedWell } = await runVitest('vitest', filters.length === 0 ? ['--project=!unit'] : filters);

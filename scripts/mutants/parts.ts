@@ -4,7 +4,7 @@ import type { Language } from './code-mask.ts';
 export interface Part {
   /** Paths from the root of the repository, as patterns of `fs.glob`. Matching test files are left out. */
   files: readonly string[];
-  /** Number of mutants that the part gets of 200. */
+  /** Number of mutants of this part in a run of 200 mutants. */
   share: number;
   /** Arguments of vitest for each step, cheapest first. A mutant that a step detects skips the later steps. */
   tests: readonly (readonly string[])[];

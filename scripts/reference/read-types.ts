@@ -133,7 +133,7 @@ class Reader {
     return { name: symbol.name, text: symbol.getDocumentationComment(this.#checker), members };
   }
 
-  /** Expands values and computed shapes. */
+  /** Returns the type of a symbol in TypeScript. Types that are computed from values or other types are written out. */
   #whatItIs(symbol: Sym, type: Type): string {
     const text = this.#declared(symbol);
     return /typeof|infer|\['| in /.test(text) ? this.#checker.typeToString(type) : text;

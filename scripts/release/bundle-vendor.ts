@@ -9,7 +9,8 @@ import { toAscii } from './to-ascii.ts';
 
 // VENDOR-1. The bundle imports only modules of Node, so the published package has no dependency.
 // VENDOR-2. No package in the bundle has an install script, as packages with native modules have.
-// VENDOR-3. Every module in `replaced` was met. A library version that requires other modules stops the release.
+// VENDOR-3. Every module in `replaced` occurs in the libraries. A library version that requires other modules stops the
+// release.
 
 /** Returns the code of a module that is only required where it is used, which never happens. */
 const absent = (id: string) => `throw new Error('Shellfleet is published without ${id}.');`;

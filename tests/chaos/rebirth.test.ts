@@ -45,8 +45,11 @@ const WAYS: [string, (session: Session) => Promise<unknown>][] = [
   ['kill -9 of the shell by its command', (session) => session.run('kill -9 $$')],
   ['exec of another program', (session) => session.run('exec true')],
   ['kill -9 of the shell from the background', (session) => session.run('shell=$$; (sleep 0.2; kill -9 $shell) & :')],
-  ['the end of everything in the sandbox', (session) => session.run("sh -c 'kill -9 -1'")],
-  ['want of memory', (session) => session.run('exec python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 })],
+  ['a kill of all processes in the sandbox', (session) => session.run("sh -c 'kill -9 -1'")],
+  [
+    'an end for lack of memory',
+    (session) => session.run('exec python3 -c "b = bytearray(1 << 30)"', { timeoutMs: 20_000 }),
+  ],
   ['removal of its container', removeContainer],
 ];
 

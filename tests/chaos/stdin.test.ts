@@ -35,7 +35,7 @@ async function start(transport: 'socket' | 'attach'): Promise<void> {
   ({ stack, inspect } = await startInspectedFleet({ redisUrl: redis.url, transport }));
 }
 
-/** Waits until the shell has received so many bytes of the command's stdin. */
+/** Waits until the shell has received at least `least` bytes of the command's stdin. */
 function untilTaken(command: Command, least: number): Promise<unknown> {
   const keys = sessionKeys(stack.keyspace, 'default', command.sessionId);
   const record = recordKey(keys, command.id.slice(command.sessionId.length + 1));

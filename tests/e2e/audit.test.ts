@@ -31,9 +31,9 @@ let stack: TestFleet;
 let other: Fleet;
 let cli: FleetCli;
 let redis: ReturnType<typeof openRedis>;
-/** The state directory as it was when both hosts had stopped, with all heads in Redis. */
+/** Copy of the state directory after both hosts had stopped, with all heads in Redis. */
 let whole: string;
-/** The state directory some commands before `whole`. */
+/** Copy of the state directory some commands before `whole`. */
 let older: string;
 let copies = 0;
 

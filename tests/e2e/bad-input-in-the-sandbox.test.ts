@@ -106,20 +106,16 @@ describe('a command', () => {
 
   test.each([
     [
-      '50: what controls another system',
+      '50: workflow commands of other systems',
       "echo '::add-mask::value' '##[group]x' '{\"exitCode\":7}'",
       '::add-mask::value ##[group]x {"exitCode":7}\n',
     ],
     ['56: a byte order mark', "printf '\\357\\273\\277a'", '\ufeffa'],
-    ['56: a character that arrives in two pieces', "printf '\\360\\237'; sleep 0.3; printf '\\230\\200'", '😀'],
-    ['56: bytes that are no character', "printf 'a\\377b\\360\\237'", 'a\ufffdb\ufffd'],
+    ['56: a character in two writes', "printf '\\360\\237'; sleep 0.3; printf '\\230\\200'", '😀'],
+    ['56: bytes that are not UTF-8', "printf 'a\\377b\\360\\237'", 'a\ufffdb\ufffd'],
     ['56: NUL', "printf 'a\\0b'", 'a\0b'],
     // Output for a pipe has these bytes unchanged. Messages and tables for a person have them escaped.
-    [
-      '57: sequences that command a terminal',
-      "printf '\\033]52;c;eA==\\007\\033[2J'",
-      '\u001b]52;c;eA==\u0007\u001b[2J',
-    ],
+    ['57: control sequences of a terminal', "printf '\\033]52;c;eA==\\007\\033[2J'", '\u001b]52;c;eA==\u0007\u001b[2J'],
   ])('has its output shown as it was written: case %s', async (_what, script, stdout) => {
     const session = await stack.fleet.session('output');
     expect(await session.run(script)).toMatchObject({ outcome: 'success', exitCode: 0, stdout });
@@ -183,11 +179,7 @@ describe('a payload that was written straight to Redis', () => {
       (seal: (text: string) => string) => seal(newer),
       'INTERNAL',
     ],
-    [
-      '78: of a type that there is not',
-      (seal: (text: string) => string) => seal('{"type":"of-a-newer-version"}'),
-      'INTERNAL',
-    ],
+    ['78: of an unknown type', (seal: (text: string) => string) => seal('{"type":"of-a-newer-version"}'), 'INTERNAL'],
     ['67: not sealed', () => newer, 'SEAL_KEY_UNKNOWN'],
     ['67: sealed for another session', (_: unknown, foreign: string) => foreign, 'SEAL_KEY_UNKNOWN'],
   ])('ends as an error, runs nothing, and leaves the session usable: case %s', async (what, toPayload, code) => {

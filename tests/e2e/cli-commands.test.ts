@@ -36,13 +36,13 @@ describe('commands of the command line', () => {
   });
 
   test.each([
-    ['its own', ['--', 'exit 7'], 7],
-    ['its own, of a program that is not there', ['--', 'no-such-program'], 127],
-    ['its own, of a program that a signal ended', ['--', "sh -c 'kill -TERM $$'"], 143],
-    ['of a shell that is killed', ['--', 'kill -9 $$'], 137],
-    ['124 of a timeout', ['--timeout', '300ms', '--', 'sleep 4321'], 124],
-    ['125 of a failure of ours', ['--cwd', '/no/such/dir', '--', 'true'], 125],
-    ['2 of a request that can never be right', ['--cwd', 'relative', '--', 'true'], 2],
+    ['that of the command', ['--', 'exit 7'], 7],
+    ['127 for a program that does not exist', ['--', 'no-such-program'], 127],
+    ['128 plus the signal that ended its program', ['--', "sh -c 'kill -TERM $$'"], 143],
+    ['128 plus the signal that killed the shell', ['--', 'kill -9 $$'], 137],
+    ['124 for a timeout', ['--timeout', '300ms', '--', 'sleep 4321'], 124],
+    ['125 for a failure of Shellfleet', ['--cwd', '/no/such/dir', '--', 'true'], 125],
+    ['2 for an invalid request', ['--cwd', 'relative', '--', 'true'], 2],
   ])('end with this exit code: %s', async (_what, args, exitCode) => {
     const { stderr, ...rest } = await cli.text(['exec', 'codes', ...args]);
     expect(rest).toEqual({ exitCode, stdout: '' });

@@ -98,9 +98,9 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
   });
 
   test.each([
-    ['read of nothing', () => session.files.read('/workspace/none'), 'FILE_NOT_FOUND', '/workspace/none'],
+    ['read of a missing file', () => session.files.read('/workspace/none'), 'FILE_NOT_FOUND', '/workspace/none'],
     ['read of a directory', () => session.files.read('/usr'), 'FILE_IS_DIRECTORY', '/usr'],
-    ['list of nothing', () => session.files.list('/workspace/none'), 'FILE_NOT_FOUND', '/workspace/none'],
+    ['list of a missing directory', () => session.files.list('/workspace/none'), 'FILE_NOT_FOUND', '/workspace/none'],
     ['list of a file', () => session.files.list('/etc/passwd'), 'PATH_INVALID', '/etc/passwd'],
     ['write over a directory', () => session.files.write('/tmp', 'x'), 'FILE_IS_DIRECTORY', '/tmp'],
     ['write below a file', () => session.files.write('/etc/passwd/x', 'x'), undefined, '/etc/passwd/x'],

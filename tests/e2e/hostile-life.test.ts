@@ -237,8 +237,8 @@ describe('a shell', () => {
     test.each([
       ['tries to set the clock', 'date -s "2000-01-01" >/dev/null 2>&1; TZ=Mars/Olympus date >/dev/null'],
       ['sets narrow limits', 'ulimit -t 1 -n 16 -f 0'],
-      ['ignores every signal that it may', "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE"],
-      ['changes what a terminal would have', 'stty -echo 2>/dev/null; set +m; disown -a'],
+      ['ignores all signals that can be ignored', "trap '' TERM INT HUP CHLD PWR USR1 USR2 PIPE"],
+      ['changes settings of terminal and jobs', 'stty -echo 2>/dev/null; set +m; disown -a'],
       ['closes descriptors that shells use for themselves', 'exec 3>&- 4>&- 5>&- 9>&- 10>&- 255>&-'],
     ])('%s', (what, script) => keeps(what.replaceAll(' ', '-'), script, {}));
 
@@ -246,7 +246,7 @@ describe('a shell', () => {
       keeps('stops-itself', 'kill -STOP $$; echo never', { outcome: 'timeout', exitCode: null, reason: 'wall' }));
   });
 
-  test('keeps per-command variables and directories out of the next command, however it ends', async () => {
+  test('does not apply variables and directory of a command to the next, however it ends', async () => {
     const session = await stack.fleet.session('does-not-stick', { env: { A: 'session' } });
     const options = { env: { A: 'command', B: 'command' }, cwd: '/usr' };
     for (const [script, more] of [

@@ -96,16 +96,16 @@ describe.each(['socket', 'attach'] as const)('the end of a command over %s', (tr
 
   // S1-18
   test.each([
-    ['sends both streams away', 'exec >/dev/null 2>&1'],
+    ['redirects both streams', 'exec >/dev/null 2>&1'],
     ['closes both streams', 'exec 1>&- 2>&-'],
     ['closes every descriptor', 'i=0; while [ $i -lt 256 ]; do eval "exec $i>&-"; i=$((i + 1)); done 2>/dev/null'],
     ['redefines builtins as functions', 'printf() { :; }; cd() { :; }; exit() { :; }; read() { :; }; trap() { :; }'],
     ['redefines builtins as aliases', 'shopt -s expand_aliases; alias printf=false exec=false read=false trap=false'],
-    ['sets a trap on every step', 'trap "v=1" DEBUG ERR RETURN'],
-    ['takes away the word that finds builtins', 'command() { :; }'],
-    ['makes IFS something else, for good', 'IFS=0123456789; readonly IFS'],
-    ['asks for unset variables, no globs, no overwriting', 'set -f -u -C; PROMPT_COMMAND="echo prompt"'],
-  ])('is found, and so is the next one, after a command that %s', async (what, script) => {
+    ['sets traps that run at every step', 'trap "v=1" DEBUG ERR RETURN'],
+    ['replaces the builtin that finds builtins', 'command() { :; }'],
+    ['makes another value of IFS read-only', 'IFS=0123456789; readonly IFS'],
+    ['sets the options for globs, variables and overwriting', 'set -f -u -C; PROMPT_COMMAND="echo prompt"'],
+  ])('is detected for a command that %s, and for the next one', async (what, script) => {
     const session = await stack.fleet.session(`hostile-${what.replaceAll(/[^a-z]/g, '-')}`);
     expect(await session.run(script, { timeoutMs: 3_000 })).toMatchObject({ outcome: 'success', stdout: '' });
     const next = await session.run('echo on; sh -c "exit 7"', { timeoutMs: 3_000 });

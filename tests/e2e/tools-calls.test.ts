@@ -216,7 +216,7 @@ describe('a call of a tool', () => {
     ['exits', { exitCode: 3, signal: null }],
     ['crashes', { exitCode: null, signal: 'SIGSEGV' }],
     ['forges', { exitCode: 0, signal: null }],
-  ])('fails alone when its process dies without a report: %s', async (name, context) => {
+  ])('fails without an effect on other calls when its process dies unreported: %s', async (name, context) => {
     const beside = call('mark', { path: '/dev/null', id: 'beside', waitMs: 1_000 });
     expect(await call(name)).toEqual({
       callId: expect.any(String),

@@ -177,7 +177,7 @@ describe('a command that its sandbox denied something', () => {
     const command = await session.submit('denied once');
     const { id } = await asked(session);
     const before = begun();
-    // The shell has ended, and the question stays.
+    // The shell has ended, and the question still waits.
     await until(
       () => session.info(),
       ({ hostId }) => hostId === null,

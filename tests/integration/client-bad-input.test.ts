@@ -191,14 +191,14 @@ describe('the client', () => {
     ['43 a billion cpus', { limits: { cpus: 1e9 } }, /spec\.limits\.cpus: must be at most/],
     ['44 an empty user', { user: '' }, /spec\.user: must be a non-empty string/],
     ['44 a user that is a command', { user: 'x;y' }, /spec\.user: is not a user/],
-    ['a policy that there is not', { policy: 'podman' }, /spec\.policy/],
+    ['an unknown policy', { policy: 'podman' }, /spec\.policy/],
     [
-      'a secret that is a variable as well',
+      'one name for a secret and a variable',
       { env: { A: 'y' }, secrets: { A: 'x' } },
       /spec\.secrets\.A: is in env as well/,
     ],
     [
-      'a rule of redaction that is not known',
+      'an unknown strategy of redaction',
       { redaction: [{ type: 'x', strategy: 'hide' }] },
       /redaction\.0\.strategy: must be/,
     ],

@@ -158,9 +158,9 @@ describe('the command line', () => {
 
   test.each([
     ['of wrong usage', ['exec', 's', '--bogus', '--json', '--', 'true'], 2, 'COMMAND_INVALID', false],
-    ['of a request that can never be right', ['exec', 'a:b', '--json', '--', 'true'], 2, 'SESSION_SPEC_INVALID', false],
+    ['of an invalid session id', ['exec', 'a:b', '--json', '--', 'true'], 2, 'SESSION_SPEC_INVALID', false],
     [
-      'of a Redis that is not there',
+      'of a Redis that does not answer',
       ['--redis-url', 'redis://127.0.0.1:1', 'ps', '--json'],
       125,
       'QUEUE_UNAVAILABLE',

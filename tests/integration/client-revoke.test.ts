@@ -16,8 +16,8 @@ const BEAT = hostBeatSchema.parse({
 
 describe('a revocation', () => {
   test.each<[string, { up: string[]; confirming: string[] }]>([
-    ['of two hosts that are up only one confirms it', { up: ['h1', 'h2'], confirming: ['h1'] }],
-    ['the host that confirmed it is not up any more', { up: [], confirming: ['h1'] }],
+    ['only one of two live hosts confirms it', { up: ['h1', 'h2'], confirming: ['h1'] }],
+    ['the host that confirms it is down', { up: [], confirming: ['h1'] }],
   ])('resolves after 2 s where %s', async (_where, hosts) => {
     await using stage = await setClientStage();
     const { redis, keyspace } = stage;

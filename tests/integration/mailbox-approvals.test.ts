@@ -116,7 +116,7 @@ describe('approvals in the mailbox', () => {
     expect((await find('s3')).prefixes).toEqual([{ id: idOf('2'), sealed: 'sealed grant' }]);
     expect(await answer('revoke', idOf('2'))).toEqual(['applied', 'applied-before']);
     expect((await find('s3')).prefixes).toEqual([]);
-    // An entry that was approved and has not started is asked about again.
+    // A person is asked again about an entry that was approved and has not started.
     expect(await find('s2')).toMatchObject({ grant: undefined, end: { state: 'revoked' } });
     expect(await ask('s2', { id: idOf('4') })).toMatchObject({ type: 'pending', id: idOf('4') });
     expect(await answer('revoke', idOf('2'))).toEqual(['over', 'applied-before']);

@@ -53,7 +53,7 @@ describe.each(shells)('the scripts of %s (%s over %s)', (_name, image, transport
     },
   );
 
-  test('are not joined with the next if they end inside a construct', async () => {
+  test('are not joined with the next script if they end inside a construct', async () => {
     expect((await run('echo a\\')).out).toBe('a\n');
     expect((await run('echo b #')).out).toBe('b\n');
     expect((await run("echo 'c")).out).toBe('');

@@ -31,7 +31,7 @@ describe.each(['socket', 'attach', ...host] as const)('frames of an earlier fenc
     send({ type: FrameType.ack, id, stream: 0, offset: 6 });
     send({ type: FrameType.input, id, payload: Buffer.from('of fence 1\n') });
     send({ type: FrameType.start, id: entryIdToBytes(ulid()), payload });
-    // The keeper processes frames in order. Once this one is acknowledged, those before it have been processed.
+    // The keeper processes frames in order. Once it replies to this request, it has processed all frames before it.
     await client.shell.background();
 
     client.shell.disconnect();

@@ -92,16 +92,16 @@ describe('a process that tries to outlive its command', () => {
   const it = useBox();
 
   test.each([
-    ['a new session', 'setsid sleep 300'],
-    ['a new session, from the background', 'setsid sleep 300 & sleep 300'],
+    ['a process in a new process session', 'setsid sleep 300'],
+    ['a new process session in the background', 'setsid sleep 300 & sleep 300'],
     ['a double fork', '( (setsid sh -c "sleep 300" &) & ) ; sleep 300'],
-    ['ignoring INT and TERM', 'sh -c \'trap "" INT TERM HUP; while :; do sleep 1; done\''],
+    ['a process that ignores INT and TERM', 'sh -c \'trap "" INT TERM HUP; while :; do sleep 1; done\''],
     [
       'a daemon that ignores INT and TERM',
       '(setsid sh -c \'trap "" INT TERM; while :; do sleep 1; done\' &) ; sleep 300',
     ],
-    ['stopped', "sh -c 'kill -STOP $$' & sleep 300"],
-    ['a name of its own', "bash -c 'exec -a innocent sleep 300'"],
+    ['a stopped process', "sh -c 'kill -STOP $$' & sleep 300"],
+    ['a process under another name', "bash -c 'exec -a innocent sleep 300'"],
     ['a process substitution', 'cat <(sleep 300) <(sleep 300)'],
     ['a co-process', 'coproc sleep 300; sleep 300'],
   ])('is gone one second after the grace: %s', async (_, script) => {

@@ -39,9 +39,9 @@ describe('the keeper with a broken worker', () => {
       (socket) => socket.write(Buffer.concat([claim(2), encodeFrame({ type: 99, fence: 2 })])),
     ],
     ['nothing at all', () => {}],
-    ['half a frame, and goes', (socket) => socket.end(claim(2).subarray(0, 17))],
+    ['half a frame and a disconnect', (socket) => socket.end(claim(2).subarray(0, 17))],
     [
-      'half a command, and goes',
+      'half a command and a disconnect',
       (socket) => {
         const start = encodeFrame({
           type: FrameType.start,

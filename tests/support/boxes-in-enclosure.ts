@@ -1,4 +1,5 @@
-// Sandboxes of a policy that runs the keeper on this machine behind an enclosure, for the tests of that enclosure.
+// Sandboxes whose keeper runs on this machine behind bubblewrap or Codex (the enclosure), for the tests of these
+// policies.
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

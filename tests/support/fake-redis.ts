@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
 /**
- * A server that supports only enough of the Redis protocol to report a version, for versions and products that are not
- * installed here.
+ * Starts a server that supports only enough of the Redis protocol to report a version, for versions and products that
+ * are not installed here.
  */
 export async function startFakeRedis(
   info: Record<string, string>,

@@ -25,7 +25,7 @@ export async function readEvents(redis: Redis, keys: SessionKeys): Promise<Strea
 export const idsOf = (events: StreamEvent[], type: string): string[] =>
   events.filter((event) => event.type === type).map((event) => event.entryId);
 
-/** The outcome of each entry, from its terminal event. */
+/** Returns the outcome of each entry, from its terminal event. */
 export function outcomesOf(events: StreamEvent[]): Map<string, string> {
   const completed = events.filter((event) => event.type === 'command.completed');
   return new Map(completed.map((event) => [event.entryId, JSON.parse(event.data.toString()).outcome]));
@@ -107,7 +107,7 @@ export function outputGaps(events: StreamEvent[]): string[] {
   return problems;
 }
 
-/** The bytes of each stream of an entry's last run. */
+/** Returns the bytes of each stream of an entry's last run. */
 export function outputOf(events: StreamEvent[], entryId: string): Record<StreamName, Buffer> {
   const own = events.filter((event) => event.entryId === entryId);
   const lastStart = own.findLastIndex((event) => event.type === 'command.started');
@@ -135,14 +135,14 @@ export async function leftovers(redis: Redis, keys: SessionKeys): Promise<string
   ];
 }
 
-/** Keys without an expiry. */
+/** Returns the keys that have no expiry. */
 export async function keysWithoutExpiry(redis: Redis, prefix: string): Promise<string[]> {
   const keys = await keysOf(redis, prefix);
   const ttls = await Promise.all(keys.map((key) => redis.pttl(key)));
   return keys.filter((_, index) => (ttls[index] ?? -1) < 0);
 }
 
-/** Only the keys of one namespace, because other tests use the same Redis. */
+/** Returns the keys of one namespace only, because other tests use the same Redis. */
 async function keysOf(redis: Redis, prefix: string): Promise<string[]> {
   const found: string[] = [];
   const pattern = `${prefix.replaceAll(/[*?[\]\\]/g, '\\$&')}*`;

@@ -43,7 +43,7 @@ export interface ConnectOptions {
 /** A keeper, in a container or on the host. */
 export interface KeeperBox extends AsyncDisposable {
   readonly token: string;
-  /** The sync word that begins its frames over attach. */
+  /** Sync word that begins each frame of the keeper over attach. */
   readonly sync: Uint8Array;
   readonly socketPath: string;
   /** Transport of the last connection, which tests can break. */

@@ -7,7 +7,7 @@ import type { ShellClient } from './shell-client.ts';
 const FRAME_BYTES = 100_000; // no divisor of the window
 
 export class ShellFeed {
-  /** Offset in the last INPUT_TAKEN. */
+  /** Offset in the last INPUT_TAKEN message of the keeper. */
   taken = 0;
   readerClosed = false;
   readonly #entryId: EntryUlid;

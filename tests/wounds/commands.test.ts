@@ -37,7 +37,7 @@ describe('a command', () => {
   });
 
   // The keeper checks the syntax of a script with unbalanced parentheses or a here-document before it runs. Each row
-  // has one. SWE-ReX#286: a syntax check of its own refuses what the shell would run.
+  // has one. SWE-ReX#286: a separate syntax check refuses scripts that the shell would run.
   test.each([
     [
       'globs of an option that an earlier command has switched on',
@@ -59,7 +59,7 @@ describe('a command', () => {
     expect(await session.run(script)).toEqual(expectedResult(session.id, { stdout }));
   });
 
-  // SWE-ReX#286: a real syntax error comes as an error of the server.
+  // SWE-ReX#286: a syntax error in a script is reported as an error of the server.
   test('has the shell’s own message for a syntax error (SWE-ReX#286)', async () => {
     const session = await stack.fleet.session('swe-rex-286-real');
     expect(await session.run('echo one; fi', { timeoutMs: AT_ONCE_MS })).toMatchObject({
@@ -116,7 +116,7 @@ describe('a command', () => {
     );
   });
 
-  // SWE-ReX, LangChain, OpenHands: `cat` eats the marker, or the next command.
+  // SWE-ReX, LangChain, OpenHands: `cat` reads the marker or the next command as its stdin.
   test('reads an end of file at once, and the next runs (SWE-ReX, LangChain, OpenHands)', async () => {
     const session = await stack.fleet.session('cat');
     expect(await session.run('cat', { timeoutMs: AT_ONCE_MS })).toEqual(expectedResult('cat'));

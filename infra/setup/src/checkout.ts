@@ -3,5 +3,5 @@ import { fileURLToPath } from 'node:url';
 /** True when this runs from the TypeScript source of a checkout. */
 export const isCheckout = import.meta.url.endsWith('.ts');
 
-/** Root of this checkout, or the directory of a published package with the same paths of image recipes. */
+/** Root of this checkout. In a published package: its directory, in which the image recipes have the same paths. */
 export const checkoutRoot = fileURLToPath(new URL(isCheckout ? '../../..' : '.', import.meta.url)).replace(/\/$/, '');

@@ -5,7 +5,9 @@ import { findDocker } from './ensure-docker.ts';
 import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
 import { findProgram } from './run-program.ts';
 
-/** Part of the fleet on this machine. An optional part may be `absent`, without a fault; a `missing` one has a fix. */
+/**
+ * Part of the fleet on this machine. An optional part can be `absent`, which is no fault. A `missing` part has a fix.
+ */
 export type MachinePart = {
   name: string;
   state: 'present' | 'installable' | 'missing' | 'absent';
@@ -34,7 +36,7 @@ function checkNode(): MachinePart {
   const detail = `${process.version} at ${process.execPath}`;
   if (isCheckout)
     return major >= 24 ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
-  // Equal to `engines` of the packages.
+  // The same versions as in `engines` of the packages.
   const isServed = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 17);
   if (isServed) return present('node', detail);
   return missing('node', `${detail} is none of 20.17, 22.9 and newer ones`, 'install Node 24');

@@ -17,9 +17,9 @@ const removed = { removeOnComplete: true, removeOnFail: true };
 
 /**
  * The row of BullMQ without a shell. One command at a time uses one queue, one Worker and a stream of the bench for
- * results. The load uses a queue per session on a shared connection, like a session service on BullMQ alone: a session
- * job with a lease, start mark and result in the session's stream, wake-up, inbox. Shellfleet's processor time of
- * Redis per command is compared with this.
+ * results. The load uses one queue per session on a shared connection, as a service with sessions on BullMQ alone
+ * would: it has a job with a lease per session, start marks and results in the session's stream, wake-ups and an inbox.
+ * The processor time of Redis per command is compared with that of Shellfleet.
  */
 export async function createBullmqRow(redisUrl: string): Promise<Row> {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });

@@ -10,7 +10,7 @@ import { readOutput } from './read-output.ts';
 import { toSeenResult } from './seen-result.ts';
 
 const task: ClientTask = JSON.parse(process.argv[2] ?? '{}');
-/** Most commands of one session without a Result. */
+/** Greatest number of commands in one session that have no Result yet. */
 const MOST_OPEN = 6;
 const RETRY_AFTER_MS = 250;
 const SESSION_GONE = ['SESSION_NOT_FOUND', 'SESSION_CLOSED'];

@@ -4,7 +4,10 @@ import { type Case, ends, prints, withPrograms } from './case.ts';
 const set = prints('cd /dev; X="it\'s kept"; export Y=exported; set -- one "two  three"', '');
 const kept = prints('set +eu; pwd; echo "$X|$Y|$#|$2"', "/dev\nit's kept|exported|2|two  three\n");
 
-/** 128 plus the number, as a parent of the shell would report it, in every shell and image (S2-29). */
+/**
+ * Signals with their numbers. The exit code is 128 plus the number in every shell and image, as a parent of the shell
+ * would report it (S2-29).
+ */
 const byNumber: [string, number][] = [
   ['SIGHUP', 1],
   ['SIGINT', 2],

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { type BatchOptions, checkTask, ShellfleetError, type Task } from '@shellfleet/client';
 
-/** Names of stdin. If stdin is a socket, no path opens it. */
+/** Paths that mean stdin, which is then read by its descriptor: no path can open a stdin that is a socket. */
 const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
 
 export interface TaskFile {

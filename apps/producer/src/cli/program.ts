@@ -102,7 +102,7 @@ function inheritSettings(program: Command, verb: Command): void {
   for (const inner of verb.commands) inheritSettings(verb, inner);
 }
 
-/** Ignores the variable of a switch that is empty, `0`, `false`, `no` or `off`. */
+/** Ignores the environment variable of a switch if its value is empty, `0`, `false`, `no` or `off`. */
 function ignoreSwitchesThatAreOff(command: Command, env: NodeJS.ProcessEnv): void {
   for (const option of command.options) {
     const value = option.envVar === undefined ? undefined : env[option.envVar];

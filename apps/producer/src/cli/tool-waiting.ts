@@ -5,7 +5,7 @@ import { noHostError, patienceOf } from './watch-waiting.ts';
 interface Options {
   /** `--start-deadline` of the call. */
   startDeadlineMs: number | undefined;
-  /** Called when no live host could take the call for too long. */
+  /** Called when for too long no live host could take the call. */
   onHopeless(reason: ShellfleetError): void;
 }
 

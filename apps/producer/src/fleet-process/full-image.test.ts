@@ -37,11 +37,11 @@ beforeEach(async () => {
     };
     if (url.includes('/build?')) {
       const answer = build?.();
-      if (answer === undefined) return; // it goes on
+      if (answer === undefined) return; // no reply yet: the build goes on
       if (answer.error === undefined) images.push(/[?&]t=([^&]+)/.exec(url)?.[1] ?? '');
       return reply(200, answer);
     }
-    if (request.method === 'POST') return reply(201, {}); // a tag
+    if (request.method === 'POST') return reply(201, {}); // the request adds a tag
     return images.some((image) => url.includes(`/images/${image}/`)) ? reply(200, { Id: 'a' }) : reply(404, {});
   });
   await once(engine.listen(0, '127.0.0.1'), 'listening');

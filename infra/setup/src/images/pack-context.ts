@@ -4,7 +4,8 @@ import { PassThrough, type Readable } from 'node:stream';
 /** Returns a tar stream of files below a directory, owned by root. The stream fails when tar does. */
 export function packDirectory(directory: string, paths: string[] = ['.'], exclude: string[] = []): Readable {
   const excluded = exclude.map((pattern) => `--exclude=${pattern}`);
-  // The owner here means nothing in the image. GNU tar and macOS tar have different options for it.
+  // The files get root as owner, because their owner on this machine means nothing in the image. GNU tar and macOS tar
+  // have different options for this.
   const owner =
     process.platform === 'darwin' ? ['--uid', '0', '--gid', '0'] : ['--owner=0', '--group=0', '--sort=name'];
   const child = spawn('tar', ['-C', directory, ...owner, ...excluded, '-cf', '-', '--', ...paths], {

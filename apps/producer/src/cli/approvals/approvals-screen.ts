@@ -34,7 +34,7 @@ type View =
 interface Reading {
   id: string;
   top: number;
-  /** Number of rows, from the first on, that were all drawn in a width of `columns`. */
+  /** Number of rows, counted from the first, that have all been drawn in a width of `columns`. */
   readTo: number;
   columns: number;
 }

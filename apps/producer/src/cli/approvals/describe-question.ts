@@ -4,7 +4,7 @@ import { toPrintable } from '../printable.ts';
 
 /**
  * Describes a question for the person who answers it: script, place, reason, and what the widest answer would allow.
- * Texts of the caller are printable and marked. `widest` is how the person gives that answer.
+ * Texts of the caller are printable and marked. `widest` is the flag or key with which the person gives that answer.
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
   const { id, sessionId, commandId, tool, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
