@@ -70,7 +70,7 @@ export class Fleet implements AsyncDisposable {
     return new Session(this.#view, opened, opened.driven ? this.#view.driven.drive(opened.keys) : undefined);
   }
 
-  /** Returns the newest session of this id, open or closed, or undefined. Creates none. */
+  /** Returns the newest session of this id, open or closed. Returns undefined if there is none, and creates none. */
   async attach(id: string): Promise<Session | undefined> {
     const known = await attachSession(this.#view, id);
     return known === undefined ? undefined : new Session(this.#view, known);

@@ -4,7 +4,10 @@ import { approvalIdSchema, approvalQuestionSchema } from './approval-data.ts';
 
 // The requests that a fleet sends to its operator's webhook. Receivers of other versions parse them.
 
-/** Rises when a field changes its meaning or is removed. Receivers ignore new fields, which do not raise it. */
+/**
+ * Version of the announcements. It rises when a field changes its meaning or is removed. A new field does not raise it,
+ * because receivers ignore new fields.
+ */
 export const ANNOUNCEMENT_VERSION = 1;
 
 /** `t=<Unix time in s>,v1=<HMAC-SHA-256 of "<t>.<body>", hex>` */

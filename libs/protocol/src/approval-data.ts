@@ -42,7 +42,7 @@ export const approvalAnswerSchema = z.discriminatedUnion('type', [
     type: z.literal('approve'),
     id: approvalIdSchema,
     scope: z.enum(APPROVAL_SCOPES, `must be one of ${APPROVAL_SCOPES.join(', ')}`),
-    /** Digest of the question as the person saw it, which the signature covers. */
+    /** Digest of the question as the person saw it. The signature covers this digest. */
     asked: z.string().optional(),
     answeredBy: name(),
   }),
@@ -64,7 +64,7 @@ export const approvalGrantSchema = z.object({
   answeredBy: z.string(),
   askedAt: z.number(),
   count: z.number(),
-  /** The sealed and signed answer, where keys are configured. */
+  /** The sealed answer, which is signed where keys are configured. */
   answer: z.string().optional(),
 });
 export type ApprovalGrant = z.infer<typeof approvalGrantSchema>;

@@ -115,7 +115,7 @@ export interface Approval {
   firstAttempt?: { exitCode: number | null; output: string } | undefined;
   /** The rule that the scope `prefix` would add. Absent when that scope is not offered. */
   amendment?: PrefixRule | undefined;
-  /** Number of sessions that ask the same. */
+  /** Number of sessions that ask the same question. */
   count: number;
   /** Scope of the approval. Absent unless the question was approved. */
   scope?: ApprovalScope | undefined;

@@ -7,7 +7,7 @@ const count = z.number().int().nonnegative();
 const terminal = { session: z.string(), generation: z.string(), terminal: z.string() };
 
 export const auditEventSchema = z.discriminatedUnion('type', [
-  /** This host saw the entry for the first time. `producer` signed it, where keys are configured. */
+  /** The host saw the entry for the first time. `producer` signed the entry, where keys are configured. */
   z.object({
     type: z.literal('submission'),
     ...entry,
@@ -104,7 +104,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     problem: z.string(),
     count: count.optional(),
   }),
-  /** The line before is incomplete, since the process or its disk ended while writing it. */
+  /** The line before this one is incomplete, because the process or its disk ended while the line was written. */
   z.object({ type: z.literal('interrupted') }),
   /** Number of records of starts and ends that could not be written. */
   z.object({ type: z.literal('lost'), count }),

@@ -137,13 +137,13 @@ export class ShellfleetError extends Error {
 
 /** An error as data, without a stack. */
 export interface WireError {
-  /** A code of docs/errors.md, or that of a newer process. */
+  /** A code of docs/errors.md, or a code that only newer processes know. */
   code: string;
   /** A sentence for a person, with the next step. */
   message: string;
   /** Whether the same call may succeed later. */
   retryable: boolean;
-  /** Details for a program, by code. */
+  /** Details for a program. Their form depends on the code. */
   context?: unknown;
 }
 

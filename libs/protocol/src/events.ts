@@ -58,13 +58,13 @@ export interface StoredChunk {
   rawTo: number;
   /** Number of raw bytes between `rawFrom` and `data` that the stream does not carry. */
   omittedBytes: number;
-  /** Lines of its output stream up to and including this chunk. */
+  /** Lines of its output stream up to the end of this chunk. */
   lines: number;
-  /** Redacted bytes of its output stream before this chunk, which is its offset in the full log. */
+  /** Redacted bytes of its output stream before this chunk. This is the offset of the chunk in the full log. */
   offset: number;
-  /** Redactions in its output stream up to and including this chunk, by type. */
+  /** Redactions in its output stream up to the end of this chunk, by type. */
   redactions?: Readonly<Record<string, number>>;
-  /** Present when a rule has blocked the output, so that none follows. */
+  /** Present when a rule has blocked the output, so that no further chunk follows. */
   blocked?: { type: string; reason: 'matched' | 'too-slow' };
   data: Uint8Array;
 }

@@ -13,7 +13,7 @@ export interface DockerPolicy {
   runtime?: string | undefined;
 }
 
-/** The host itself, without a container, as the user that its operator names. */
+/** The host itself, without a container. Commands run as the user that its operator names. */
 export interface HostPolicy {
   type: 'host';
 }
@@ -61,7 +61,7 @@ const POLICY_SCHEMAS = [
 
 export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);
 
-/** Policy of a session that names none, and of a host whose operator lists none. */
+/** Policy of a session whose spec names none, and of a host whose operator lists none. */
 export const DEFAULT_POLICY: PolicyName = DEFAULTS.session.policy;
 
 /** Joins the names within a sentence: `'docker' and 'host'`. */

@@ -23,7 +23,7 @@ const writtenEntrySchema = z.object({
 });
 export type WrittenEntry = z.infer<typeof writtenEntrySchema>;
 
-/** One step of a file operation. Large files and directories need several. `data` is base64. */
+/** One step of a file operation. Large files and directories need several steps. `data` is base64. */
 export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('read'), path, offset: z.number(), length: z.number() }),
   /**
@@ -50,7 +50,7 @@ export const fileOperationSchema = z.discriminatedUnion('name', [
   z.object({ name: z.literal('chmod'), path, mode }),
   /** Writes items below the path. */
   z.object({ name: z.literal('unpack'), path, entries: z.array(writtenEntrySchema) }),
-  /** Reads small files below the path, as far as the reply has room. */
+  /** Reads small files below the path, as many as the reply has room for. */
   z.object({ name: z.literal('pack'), path, names: z.array(z.string()) }),
 ]);
 export type FileOperation = z.infer<typeof fileOperationSchema>;

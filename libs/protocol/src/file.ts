@@ -39,7 +39,7 @@ const fileRecordSchema = z.object({
 });
 export type FileRecord = z.infer<typeof fileRecordSchema>;
 
-/** One small file: its content in base64, or why it has none. */
+/** One small file: its content in base64, or the reason why the content is missing. */
 const readFileSchema = z.object({
   state: z.enum(['read', 'gone', 'no-room', 'refused']),
   mode: z.number(),

@@ -45,7 +45,7 @@ export type HostOffer = z.infer<typeof hostOfferSchema>;
 export const hostBeatSchema = z.object({
   slots: z.number(),
   free: z.number(),
-  /** Sessions that hold a slot, of all tenants. */
+  /** Sessions of all tenants that hold a slot. */
   sessions: z.number().default(0),
   /** How many of these sessions run a command. */
   running: z.number().default(0),
@@ -82,7 +82,7 @@ export interface HostInfo {
   slots: number;
   /** Number of free slots. */
   free: number;
-  /** Sessions that hold a slot, of all tenants. */
+  /** Sessions of all tenants that hold a slot. */
   sessions: number;
   /** How many of these sessions run a command. */
   running: number;
@@ -100,7 +100,7 @@ export interface HostInfo {
   warnings?: string[];
 }
 
-/** Opens a terminal on the session's host. Its user then writes to it through Redis. */
+/** Opens a terminal on the session's host. The terminal's user then writes to it through Redis. */
 const attachRequestSchema = z.object({
   type: z.literal('attach'),
   generation: z.string(),
@@ -122,7 +122,7 @@ const fileRequestSchema = z.object({
   generation: z.string(),
   operation: z.ulid(),
   sealed: z.string(),
-  /** Whether a person may be asked about the operation now. */
+  /** Whether a person may be asked about the operation when the host receives this request. */
   asks: z.boolean().optional(),
 });
 export type FileRequest = z.infer<typeof fileRequestSchema>;

@@ -42,7 +42,7 @@ export interface SessionKeys {
   session: string;
   /** Prefix of all keys of the session: `<ns>:{<tenant>:<session>}:` */
   prefix: string;
-  /** List of the ids of waiting entries, in order of acceptance. */
+  /** List of the ids of waiting entries, in the order in which they were accepted. */
   queue: string;
   /** Hash with phase, generation, sealed spec, owner, running entry, epoch */
   state: string;
@@ -159,7 +159,7 @@ export const approvalEndKey = (keys: ApprovalKeys, question: string) => `${keys.
  * <generation> <hash of what is asked>` in place of the asker.
  */
 export const answeredKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}answered:${asker}`;
-/** set, kept for the retention: ids of a session's approvals of scope `session` for directories */
+/** set, kept for the retention: ids of a session's approvals of scope `session` that cover a directory */
 export const coveringKey = (keys: ApprovalKeys, ofGeneration: string) => `${keys.prefix}covering:${ofGeneration}`;
 /** string, kept for 15 s and renewed by the caller of a file operation or tool call while it waits for the answer */
 export const wantedKey = (keys: ApprovalKeys, asker: string) => `${keys.prefix}wanted:${asker}`;
@@ -185,7 +185,7 @@ export interface FleetKeys {
   index: string;
   /** sorted set: member of a closed session, perhaps open again → when its state expires (ms, by the clock of Redis) */
   closed: string;
-  /** Set of the placement classes that any host has offered, or any session has had */
+  /** Set of the placement classes that any host has offered or any session has had. */
   classes: string;
   /**
    * sorted set: tenant → infinity if it has asked since upkeep's last look, else the time of the last look that found
@@ -282,7 +282,9 @@ export const hostKeys = (namespace: string, host: string) => ({
   alive: `${hostPrefix(namespace, host)}:alive`,
   /** string, 5 s, renewed: boot id of the one process that may act as this host */
   boot: `${hostPrefix(namespace, host)}:boot`,
-  /** string, until undone or the host is removed: an operator asked the host to take no new session */
+  /**
+   * string, kept until the drain is undone or the host is removed: an operator asked the host to take no new session
+   */
   drain: `${hostPrefix(namespace, host)}:drain`,
   /** string, for the retention: the host left without sessions or was removed, and is listed only while alive */
   left: `${hostPrefix(namespace, host)}:left`,

@@ -10,7 +10,7 @@ export const LIMITS = {
   inputChunkBytes: 262_144,
   /** The most that one call writes to an open stdin. */
   inputWriteBytes: 1_048_576,
-  /** A submitter that streams a stdin counts as gone without a renewal for this long. */
+  /** A submitter that streams a stdin counts as gone if it has not renewed its lease for this long. */
   inputLeaseMs: 3_000,
   filePartBytes: 1_048_576,
   envValueBytes: 131_072,
@@ -42,7 +42,7 @@ export const LIMITS = {
   streamBytes: 67_108_864,
   /** Bytes of each text of a Result. */
   outputBytes: 1_048_576,
-  /** Bytes of a Result as JSON. Texts that escaping makes larger are cut again. */
+  /** Bytes of a Result as JSON. Texts that became larger by escaping are cut again to fit. */
   resultBytes: 4_194_304,
   outputLines: 1_000_000,
   /** The smallest `fileSizeBytes` that a session may ask for. The keeper's own files are no larger. */

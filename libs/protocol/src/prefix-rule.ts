@@ -8,9 +8,9 @@ export interface PrefixRule {
   decision: 'allow' | 'prompt' | 'forbid';
   /** Text that is shown with the decision. Not blank. */
   justification?: string | undefined;
-  /** Examples that the rule must match. Checked when it is loaded. */
+  /** Examples that the rule must match. They are checked when the rule is loaded. */
   match?: string[] | undefined;
-  /** Examples that the rule must not match. Checked when it is loaded. */
+  /** Examples that the rule must not match. They are checked when the rule is loaded. */
   notMatch?: string[] | undefined;
 }
 

@@ -51,7 +51,7 @@ export interface ResultFields {
   truncated: { bytes: boolean; lines: boolean };
   /** Bytes and lines of the command's output, after redaction. */
   totals: { stdoutBytes: number; stderrBytes: number; stdoutLines: number; stderrLines: number };
-  /** Number of redactions, by the type of their rule. Never a value. */
+  /** Number of redactions, by the type of their rule. It never contains a redacted value. */
   redactions: Record<string, number>;
   /** Whether the submit found this command by its idempotency key, so that no new command was accepted. */
   deduplicated: boolean;
@@ -61,7 +61,10 @@ export interface ResultFields {
    * concerned.
    */
   shell: { state: 'kept' | 'partial' | 'lost'; reason?: string | undefined; epoch: number };
-  /** Times in ms from acceptance: waiting for turn and slot; opening the shell; running; all three. */
+  /**
+   * Times in ms from acceptance: the wait for turn and slot, the opening of the shell, the run, and the sum of the
+   * three.
+   */
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
   /** Id of the host that ran the command, or null. */
   hostId: string | null;
@@ -75,7 +78,7 @@ export interface ResultFields {
   denied?: SandboxDenied | undefined;
   /** Why a requested second attempt outside the sandbox did not take place, in words. */
   refused?: string | undefined;
-  /** Exit code and last 500 bytes of the first attempt. The rest of the Result is about the second. */
+  /** Exit code and last 500 bytes of the first attempt. The rest of the Result is about the second attempt. */
   firstAttempt?: FirstAttempt | undefined;
   /** The rule that withholds further output. Always set for `blocked`. A stopped or lost command may have it too. */
   blocked?: BlockedOutput | undefined;
@@ -85,7 +88,7 @@ export interface ResultFields {
 export interface SandboxDenied {
   /** What the sandbox withheld. */
   what: 'files' | 'network' | 'system-call';
-  /** The line of the output that reports it. */
+  /** Line of the output that reports the denial. */
   line: string;
   /** Whether a person would be asked about the same command with `escalate`. */
   mayAsk: boolean;
@@ -103,7 +106,9 @@ export interface FirstAttempt {
 export interface BlockedOutput {
   /** Type of the rule. */
   type: string;
-  /** Reason. `matched`: the rule found something. `too-slow`: it could not keep up with the output. */
+  /**
+   * Reason of the block. `matched`: the rule found something. `too-slow`: the rule could not keep up with the output.
+   */
   reason: 'matched' | 'too-slow';
 }
 
@@ -148,7 +153,7 @@ export interface CancellationResult extends ResultFields {
   outcome: 'cancellation';
   exitCode: null;
   reason: 'cancelled';
-  /** Why, in the words of the caller that cancelled the command. */
+  /** Why the command was cancelled, in the words of the caller that cancelled it. */
   cancelReason?: string | undefined;
   error?: undefined;
 }
@@ -181,7 +186,7 @@ export interface LostResult extends ResultFields, WithoutError {
 export interface ErrorResult extends ResultFields {
   outcome: 'error';
   exitCode: null;
-  /** What happened to the sandbox. Absent when nothing did. */
+  /** What happened to the sandbox. Absent when nothing happened to it. */
   reason?: 'oom' | 'disk' | 'container-removed' | undefined;
   /** The error; docs/errors.md lists the codes. */
   error: WireError;

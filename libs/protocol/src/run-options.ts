@@ -87,7 +87,7 @@ export interface RunOptionsInput extends ExecutionOptions {
 
 /** A request to leave the sandbox. */
 export interface Escalation {
-  /** Why, in the submitter's words. The approver sees it as untrusted text. */
+  /** Why the command asks to leave the sandbox, in the submitter's words. The approver sees it as untrusted text. */
   justification: string;
 }
 

@@ -22,7 +22,7 @@ export interface SessionEventData {
   };
   /** The session is closed. No event comes after this one. */
   'session.closed': {
-    /** Why, in words. Absent when a caller closed the session. */
+    /** Why the session was closed, in words. Absent when a caller closed it. */
     reason?: string | undefined;
   };
   /** The host does not answer; `onHostLoss` of the spec applies after `hostGraceMs`. */
@@ -37,7 +37,7 @@ export interface SessionEventData {
   'command.completed': Result;
   /** The command waits for the answer of a person. */
   'approval.requested': ApprovalRequestedData;
-  /** Somebody answered, or nobody did in time. */
+  /** A person answered the question, or nobody answered in time. */
   'approval.answered': ApprovalAnsweredData;
 }
 
@@ -73,7 +73,7 @@ export interface ApprovalAnsweredData {
   scope?: ApprovalScope | undefined;
   /** Key or name of the person who answered. */
   answeredBy?: string | undefined;
-  /** Why, in the words of the person who answered. */
+  /** Why the person decided so, in the person's words. */
   reason?: string | undefined;
 }
 

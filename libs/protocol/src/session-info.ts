@@ -31,7 +31,7 @@ export interface SessionInfo {
   queuedCommands: number;
   /** Position in the queue for a slot, from 1, among sessions of the same policy. Absent outside the queue. */
   position?: number;
-  /** Length of that queue, this session included. Absent when `position` is. */
+  /** Length of that queue, including this session. Absent when `position` is absent. */
   queueLength?: number;
   /** Estimated wait in ms, from how long sessions lately held a slot. Absent before any slot was freed. */
   etaMs?: number;

@@ -88,7 +88,7 @@ export interface ToolError {
   code: ToolErrorCode;
   /** A sentence for a person. */
   message: string;
-  /** Details for a program, by code. */
+  /** Details for a program. Their form depends on the code. */
   context?: Record<string, unknown> | undefined;
 }
 
@@ -131,7 +131,7 @@ export const toolJobSchema = z.strictObject({
   /** The caller's own name of the call. */
   callId: toolCallIdSchema.optional(),
   tenant: tenantIdSchema,
-  /** the producer that waits for the result */
+  /** Id of the producer that waits for the result. */
   inbox: entryIdSchema,
   /** sealed */
   args: z.string(),

@@ -122,7 +122,7 @@ export function fieldsOf(result: WireResult): WireFields {
   };
 }
 
-/** Drops `output` where a reader can derive it from the streams. */
+/** Drops `output` if a reader can derive it from the two streams. */
 export function toWireResult(result: WireResult): WireResult {
   const { output, ...rest } = result;
   const isDerivable = (rest.stdout === '' || rest.stderr === '') && output === rest.stdout + rest.stderr;

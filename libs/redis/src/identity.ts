@@ -5,7 +5,7 @@ import { onInfo } from './ioredis/changes.ts';
 export interface RedisIdentity {
   /** Changes with each restart and failover. */
   runId: string;
-  /** Changes with each failover, also where the process stays the same. */
+  /** Changes with each failover, even if the process stays the same. */
   replicationId: string;
 }
 

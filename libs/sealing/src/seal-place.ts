@@ -25,7 +25,7 @@ type EntryKind = 'reply' | 'input' | 'first-attempt' | 'reason' | 'error' | Requ
 type RequestKind = 'cancel' | 'input-end';
 type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-cancel' | 'tool-result';
-/** Kinds that belong to a tenant. Their entry is the id of the question. */
+/** Kinds that belong to a tenant. Their `entry` is the id of the question. */
 type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
 /** Place of a payload. The payload runs only in its own generation, and in the way that its submitter asked for. */
 interface PayloadPlace {

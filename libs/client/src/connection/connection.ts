@@ -169,7 +169,7 @@ export class Connection {
   /** Repeats the readings of the start, because another Redis may have replaced the first one. */
   async #lookAgain(): Promise<void> {
     const namespaces = new Set([...this.#namespaces.keys()].map((keyspace) => parseKeyspace(keyspace).namespace));
-    // Clients that cannot write leave the declaration to hosts.
+    // A client without write permission cannot declare the fleet. Then a host declares it.
     await Promise.allSettled([...namespaces].map((namespace) => this.findKeyspace(namespace)));
     this.#readRetentions();
   }

@@ -13,7 +13,7 @@ export class DrivenSessions {
     this.#redis = redis;
   }
 
-  /** Drives a newly opened session until the disposal. */
+  /** Drives a newly opened session until the returned object is disposed. */
   drive(keys: SessionKeys): Disposable {
     const one = this.#driven.get(keys.prefix) ?? { keys, times: 0 };
     one.times++;

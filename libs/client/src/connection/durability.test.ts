@@ -54,7 +54,7 @@ describe('durability of Redis', () => {
       Object.assign(settings, change);
       await durability.confirm('s.X', 0);
       history.changes = 1;
-      // Two reconnections refresh before the reply arrives.
+      // Two reconnections read the mode again before the reply arrives.
       await durability.refresh();
       await durability.refresh();
       const confirmed = durability.confirm('s.X', 0).then(

@@ -90,7 +90,7 @@ async function detectOfNode(redis: Redis, ask: typeof askInfo): Promise<Durabili
   return major > 7 || (major === 7 && minor >= 2) ? 'wait' : 'none';
 }
 
-/** Throws DURABLE_UNSUPPORTED when Redis cannot confirm. */
+/** Throws DURABLE_UNSUPPORTED when Redis cannot confirm that a write is on the disk. */
 export function requireDurability(durability: Durability): void {
   if (durability !== 'none') return;
   throw new ShellfleetError(
@@ -99,7 +99,9 @@ export function requireDurability(durability: Durability): void {
   );
 }
 
-/** Waits for the disk. Must be sent directly after the write, on the same connection. */
+/**
+ * Waits until the last write is on the disk. The call must be sent directly after the write, on the same connection.
+ */
 export async function waitUntilOnDisk(redis: Redis, commandId: string): Promise<void> {
   const [local] = (await redis.call('WAITAOF', '1', '0', String(WAIT_MS)).catch((error: unknown) => {
     throw toQueueError(error);

@@ -8,7 +8,7 @@ const WAKE_AGAIN_MS = 1_500;
 export interface Wake extends Disposable {
   /** Resolves at the next hint, or at once if there was a hint since the last call. Rejects on abort or close. */
   next(signal?: AbortSignal): Promise<void>;
-  /** Wakes the reader without a hint. */
+  /** Wakes the reader as a hint does. */
   readonly hint: () => void;
 }
 

@@ -137,7 +137,7 @@ export class Inboxes {
       onMessage: (message) => dispatch(message, receiver),
       onGap: () => receiver.onGap(),
     };
-    // An entry that was submitted before may have ended.
+    // An entry that was submitted before the inbox opened may have ended already.
     const opened = this.#subscriber.add(inboxChannel(namespace, this.#inboxId), raw).then(() => receiver.onGap());
     this.#inboxes.set(namespace, { receiver: raw, opened });
     return opened;

@@ -13,7 +13,7 @@ export interface Part {
 
 export interface ReadPart {
   data: Uint8Array;
-  /** Size of the whole file, at that time. */
+  /** Size of the whole file when this part was read. */
   size: number;
   mode: number;
 }

@@ -48,7 +48,7 @@ export interface Files {
   read(path: string, options?: FileOptions): Promise<Uint8Array>;
   /** Reads the whole file as UTF-8; invalid bytes become U+FFFD. Limits as `read`. */
   readText(path: string, options?: FileOptions): Promise<string>;
-  /** Yields the file piece by piece. Any size. */
+  /** Yields the file piece by piece. The file may have any size. */
   stream(path: string, options?: Omit<FileOptions, 'ordered'>): AsyncIterable<Uint8Array>;
   /** Writes the whole file in one step, and creates missing parent directories. A replaced file keeps its mode. */
   write(path: string, data: string | Uint8Array | AsyncIterable<Uint8Array>, options?: FileOptions): Promise<void>;
@@ -58,9 +58,9 @@ export interface Files {
    * Symbolic links that match are not followed, and unreadable directories are skipped.
    */
   list(path: string, options?: ListOptions): Promise<FileInfo[]>;
-  /** Describes the path itself, also if it is a symbolic link. */
+  /** Describes the path itself. A symbolic link at the path is not followed. */
   stat(path: string, options?: FileOptions): Promise<FileInfo>;
-  /** Makes a directory and its missing parents. It may exist. */
+  /** Makes a directory and its missing parents. A directory that exists already is no error. */
   mkdir(path: string, options?: FileOptions): Promise<void>;
   /** Renames within one file system, and creates missing parents of the new name. A file with that name is replaced. */
   rename(from: string, to: string, options?: FileOptions): Promise<void>;

@@ -29,7 +29,7 @@ export async function openLocalFile(localPath: string): Promise<LocalFile> {
   return replaceFile(await realpath(localPath));
 }
 
-/** Opens a new file that replaces the path, or a symbolic link there, when it is complete. */
+/** Opens a new file. When it is complete, it replaces the file or symbolic link at the path. */
 export async function replaceFile(localPath: string): Promise<LocalFile> {
   const part = join(dirname(localPath), `.shellfleet-${randomBytes(8).toString('hex')}.part`);
   const file = await open(part, 'wx', 0o600);

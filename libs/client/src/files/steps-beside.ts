@@ -28,7 +28,7 @@ import { type WaitContext, waitForAnswer } from './wait-for-answer.ts';
 
 /** Most steps that are requested at once. */
 const AT_ONCE = 4;
-/** After this time the request is sent again, under the same id. */
+/** Wait for the reply to a request. After it the request is sent again, under the same id. */
 const REPLY_WITHIN_MS = 3_000;
 const POLL_MS = { least: 25, most: 500 };
 /** Most requests of one step while the host replies that it does not know whether the step was done. */

@@ -27,7 +27,7 @@ export async function waitForAnswer(
       await wake.next(signal);
     }
   } catch (error) {
-    // If this fails, upkeep withdraws the question some seconds later.
+    // If the withdrawal fails, upkeep withdraws the question some seconds later.
     if (signal?.aborted) await withdrawAskers(redis, keys, [asker]).catch(() => {});
     throw error;
   }

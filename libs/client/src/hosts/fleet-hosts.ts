@@ -29,7 +29,7 @@ export class FleetHosts {
     return undefined;
   }
 
-  /** Lists the hosts, those that are not reachable included. */
+  /** Lists the hosts, including hosts that are not reachable. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#context);
   }

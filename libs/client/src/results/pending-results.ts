@@ -190,7 +190,7 @@ export class PendingResults {
     try {
       this.#settle(pending, { type: 'result', wire: await read() });
     } catch (error) {
-      // While Redis is down, the next look tries again.
+      // While Redis is down the entry stays pending, and the next look reads it again.
       if (isShellfleetError(error) && error.code !== 'QUEUE_UNAVAILABLE')
         this.#settle(pending, { type: 'error', error });
     }

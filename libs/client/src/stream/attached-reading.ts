@@ -130,7 +130,7 @@ export class AttachedReading implements Disposable {
           await delay(Math.max(0, SHORTEST_ROUND_MS - (performance.now() - from)));
         }
       } catch {
-        // The worker restarts, or Redis is down. Bytes that stay missing are counted at the end.
+        // The worker restarts, or Redis is down. If bytes are still missing at the end, they are counted then.
         this.#host = undefined;
         if (!signal.aborted) await delay(RETRY_MS);
       }

@@ -18,7 +18,7 @@ export interface RawOffsets {
  * CHUNK-2. Bytes that are missing between two chunks of a stream are counted in the later one.
  */
 export class ChunkAssembler {
-  /** The next raw offset. Undefined after a resumption, when the next event of the stream sets it. */
+  /** The next raw offset of each stream. Undefined after a resumption, until the next event of the stream sets it. */
   readonly #next: { [name in StreamName]: number | undefined };
   readonly #decoders: { [name in StreamName]: TextDecoder } = { stdout: createDecoder(), stderr: createDecoder() };
   #seq = 0;

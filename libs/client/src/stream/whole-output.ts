@@ -132,7 +132,7 @@ class WholeOutput {
     yield this.#assembler.pushFromHost(this.#lastId, stream, fresh, missing);
   }
 
-  /** The gaps that nothing has filled. */
+  /** Yields a chunk for each gap that no piece of the host has filled. */
   *addGaps(): Generator<OutputChunk> {
     for (const { id, entry } of this.#gaps.splice(0)) {
       const chunk = this.#assembler.push(id, { ...entry, omittedBytes: this.#missing(entry) });

@@ -77,7 +77,7 @@ export class Interceptors {
     return this.#interceptors.length === 0;
   }
 
-  /** Runs the interceptors. Rejects with INTERCEPTOR_FAILED when one throws or does not call next. */
+  /** Runs the interceptors. Rejects with INTERCEPTOR_FAILED when an interceptor throws or does not call next. */
   async around<Sent extends Sendable>(input: SubmitInput, send: Send<Sent>): Promise<Sent> {
     const before = this.#sent.get(input.sessionId);
     const own = withResolvers<void>();

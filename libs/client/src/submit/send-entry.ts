@@ -189,7 +189,7 @@ async function accept(
     case 'accepted':
     case 'accepted-before': {
       pending.accepted = true;
-      // If this fails, upkeep finds the mailbox with waiting entries and no job.
+      // If adding the job fails, upkeep finds a mailbox with waiting entries and no job, and adds one.
       if (submitted.needsJob) await context.ensureJob(session).catch(() => {});
       return { pending, deduplicated: false };
     }

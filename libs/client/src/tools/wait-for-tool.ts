@@ -93,7 +93,7 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
 
 export const askerOf = ({ name, id }: ToolCallRef) => ({ session: TOOL_ASKER, generation: name, entryId: id });
 
-/** Returns the caller's own name of the call, or the id of the call. */
+/** Returns the name that the caller gave to the call, or else the id of the call. */
 export const callNameOf = ({ callId, id }: ToolCallRef): string => callId ?? id;
 
 export function toolFailure(

@@ -11,7 +11,9 @@ import type { ToolCallContext } from './tool-context.ts';
 
 const PAGE = 500;
 
-/** Yields the offered tools as added, then each change, and the calls of this tenant from now on. */
+/**
+ * Yields each offered tool as `tool.added`, then each change of the tools, and the calls of this tenant from now on.
+ */
 export async function* watchTools(
   context: ToolCallContext,
   signal: AbortSignal | undefined,

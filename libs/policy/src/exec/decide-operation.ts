@@ -79,7 +79,10 @@ export function coversAll(pattern: PrefixRule['pattern'], operations: readonly O
   return operations.every(({ words }) => sets[0]?.has(words[0] ?? '') && matchesAllow(words, sets));
 }
 
-/** Tells whether a rule is about file operations, or about one of `names`. */
+/**
+ * Tells whether any rule is about file operations. With `names`, tells whether a rule that asks or forbids is about one
+ * of these words.
+ */
 export function rulesNameFiles(rules: readonly CompiledRules[], names?: readonly string[]): boolean {
   const isMeant = (word: string) =>
     names === undefined ? isOperationName(word) && word !== 'tool' : names.includes(word);

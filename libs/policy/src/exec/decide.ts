@@ -52,7 +52,7 @@ export interface Decision {
   classification: 'safe' | 'dangerous' | 'unknown';
   /** Whether rules of the operator allow every command, so that the script may run outside the sandbox. */
   bypassSandbox: boolean;
-  /** The rule that would allow the script from now on. */
+  /** Rule that would allow the script from now on, if a person approves the rule. */
   amendment?: PrefixRule;
   segments: Segment[];
 }
@@ -71,7 +71,7 @@ interface Cause {
   reason: string | undefined;
 }
 
-/** Decides from a script's words whether it may run, must be asked about, or may not run. */
+/** Decides by the words of a script whether it may run, whether a person must be asked, or whether it may not run. */
 export function decide(script: string, context: DecisionContext): Decision {
   const moving = movingVariables(context);
   const reading = underVariables(readScript(script), moving);
@@ -182,7 +182,7 @@ function wholeCauses({ form, tooLong }: Reading, moving: readonly string[], cont
     return [{ ruling, reason: ruling === 'forbid' ? REJECTED_PROMPT : because }];
   }
   if (form !== 'unreadable') return [];
-  // A long comment can make the script too long to read. It must not hide a command from the rules.
+  // A long comment can make the script too long to read. Such a comment must not hide a command from the rules.
   if (tooLong && [...operator, ...session].some(({ strict }) => strict.size > 0))
     return [{ ruling: 'forbid', reason: 'It is too long to be compared with the rules that forbid or ask.' }];
   return [unreadableCause(tooLong ? 'It is too long to be read.' : 'No parser can read it.', context)];

@@ -78,7 +78,7 @@ export function rulingFor(row: Row, approval: ApprovalPolicy | undefined): Rulin
 export interface AskedFor {
   approval: ApprovalPolicy | undefined;
   sandboxed: boolean;
-  /** Commands to ask about where no rule decides. Default: `unreadable`. */
+  /** Commands about which a person is asked where no rule decides. Default: `unreadable`. */
   askByDefault?: AskByDefault | undefined;
 }
 

@@ -7,9 +7,9 @@ export interface EvaluationContext {
   execPolicy?: PrefixRule[];
   /** Commands about which a person is asked. Default: only the commands of `prompt` rules. */
   approval?: ApprovalPolicy;
-  /** Commands that `approval` asks about when no rule decides. Default: 'unreadable'. */
+  /** Commands about which a person is asked where no rule decides, if `approval` allows it. Default: 'unreadable'. */
   askByDefault?: AskByDefault;
-  /** The sandbox in which the command would run. Default: one without options. */
+  /** The sandbox in which the command would run. Default: a sandbox without options. */
   sandbox?: SandboxOptions;
   escalate?: boolean;
 }

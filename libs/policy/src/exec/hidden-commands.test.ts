@@ -47,7 +47,7 @@ describe('a command that a launcher starts', () => {
     expect(evaluate(script, { execPolicy: forbidsPush }).requirement).toBe('forbidden');
   });
 
-  // `osh` is a shell that is not on the list.
+  // `osh` is a shell that is not on the list of launchers.
   test.each(["'true;reboot'", "'true&&reboot'", "'true||reboot'", "'true|reboot'", "'true&reboot'", "'true\nreboot'"])(
     'is found in an argument that is a script without blanks: %s',
     (script) => {

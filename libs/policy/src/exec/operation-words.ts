@@ -7,10 +7,10 @@ import type { CompiledRules } from './compiled-rules.ts';
 // WORDS-3. No rule about these words allows a shell command: a session that writes files can replace programs.
 
 export interface OperationWords {
-  /** Absolute paths are normalized (normalizePath). */
+  /** Words of the operation. Absolute paths are normalized (normalizePath). */
   words: readonly string[];
   isSafe?: boolean;
-  /** The operation reaches everything below its paths. */
+  /** True if the operation reaches everything below its paths. */
   takesDirectory?: boolean;
   /**
    * Other names of the operation, for rules that ask or forbid. A rename, for example, also removes the old path and

@@ -12,7 +12,7 @@ const MOST_NODES = 100_000;
 export interface Reading {
   readonly form: 'plain' | 'document' | 'opaque' | 'unreadable';
   readonly commands: readonly CommandWords[];
-  /** The script exceeds LONGEST_READABLE_CHARS or MOST_NODES. */
+  /** Present when the script exceeds LONGEST_READABLE_CHARS or MOST_NODES. */
   readonly tooLong?: true;
 }
 

@@ -33,7 +33,7 @@ describe('planHost', () => {
     });
   });
 
-  // The schema refuses sandboxes that the policy cannot enforce: sandbox-modes.test.ts.
+  // The schema refuses sandboxes that the policy cannot enforce. sandbox-modes.test.ts has the tests of that.
   test('allows the mode external and the full network, though the operator lists neither', () => {
     expect(plan({ sandbox: { mode: 'external', network: 'full' } })).toEqual(plan({}));
   });

@@ -148,7 +148,7 @@ describe("the operator's settings of a wider sandbox", () => {
     [{ mode: 'workspace-write' }, ['docker']],
     [{ mode: 'danger-full-access' }, ['docker']],
     [{ network: 'limited' }, ['docker'], WITH_HOSTS],
-    // One policy that can have it is enough.
+    // It is enough that one of the policies can have the wider sandbox.
     [{ mode: 'danger-full-access' }, ['bubblewrap', 'docker']],
     [{ mode: 'workspace-write', network: 'full' }, ['codex']],
   ])('%j are accepted for the policies %j', (...args) => {

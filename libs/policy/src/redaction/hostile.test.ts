@@ -17,7 +17,7 @@ const MOST_ROUNDS = 30;
 interface Times {
   /** Milliseconds for 100 KB on an idle core. Other work on the core slows calibration and test alike. */
   idleMs: number;
-  /** How many times as long twice the input takes. */
+  /** Time for twice the input, divided by the time for the input. */
   ratio: number;
 }
 

@@ -84,7 +84,7 @@ function discard(stream: Socket | undefined): void {
   else stream.resetAndDestroy();
 }
 
-/** The part of an ioredis command that its deadline needs. */
+/** The part of an ioredis command that the deadlines need. */
 export interface WaitingCall {
   isSettled: boolean;
 }

@@ -2,7 +2,7 @@ import { indexOfByte, WORD } from '../bytes.ts';
 import type { ScanWindow } from '../source.ts';
 import { consumes, OP, type Pattern, type Program } from './program.ts';
 
-// Copied into constants of this module, because they are read for every character.
+// The numbers are copied into constants of this module, because they are read for every character.
 const { ALT, ALT_MATCH, CAPTURE, EMPTY_WIDTH, MATCH, NOP, RUNE } = OP;
 
 /**
