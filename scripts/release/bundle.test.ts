@@ -12,14 +12,18 @@ describe('the bundle', () => {
 import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 const nameSchema = z.string().min(1);
 export const personSchema = z.strictObject({ name: nameSchema, age: z.int().optional() });
+const fields = { id: z.string(), nameSchema };
 export const limit = z.int();
+export const limits = { bytes: 3 };
 `);
     expect(lazy).toBe(`import { lazySchema } from ${JSON.stringify(join(import.meta.dirname, 'lazy-schema.ts'))};
 import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
 import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
-const nameSchema = lazySchema(() => z.string().min(1));
-export const personSchema = lazySchema(() => z.strictObject({ name: nameSchema, age: z.int().optional() }));
-export const limit = z.int();
+const nameSchema = lazySchema(() => (z.string().min(1)));
+export const personSchema = lazySchema(() => (z.strictObject({ name: nameSchema, age: z.int().optional() })));
+const fields = lazySchema(() => ({ id: z.string(), nameSchema }));
+export const limit = lazySchema(() => (z.int()));
+export const limits = { bytes: 3 };
 `);
     expect(toLazy('export const limit = 3;\n')).toBeUndefined();
   });
@@ -35,6 +39,11 @@ export const limit = z.int();
     expect(idSchema.safeParse('1').error?.issues).toMatchObject([{ message: 'must be a ULID' }]);
     expect(callSchema.safeParse({ ...error, id, parent: '1' }).error?.issues).toMatchObject([{ path: ['parent'] }]);
     expect(make).toHaveBeenCalledTimes(1);
+  });
+
+  test('spreads a lazy object of schemas as the object itself', () => {
+    const fields = lazySchema(() => ({ id: entryIdSchema }));
+    expect({ ...fields }).toEqual({ id: entryIdSchema });
   });
 
   test('loads modules of Node where it imported or required them', () => {

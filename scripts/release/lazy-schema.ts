@@ -12,5 +12,11 @@ export function lazySchema<Schema extends object>(make: () => Schema): Schema {
     get: (_none, name) => Reflect.get(schema(), name),
     has: (_none, name) => Reflect.has(schema(), name),
     getPrototypeOf: () => Reflect.getPrototypeOf(schema()),
+    // For the spread of an object of schemas into another.
+    ownKeys: () => Reflect.ownKeys(schema()),
+    getOwnPropertyDescriptor: (_none, name) => {
+      const own = Reflect.getOwnPropertyDescriptor(schema(), name);
+      return own && { ...own, configurable: true };
+    },
   });
 }

@@ -18,7 +18,7 @@ export function lazySchemas(): Plugin {
 
 const isOurs = (path: string) => ['libs/', 'apps/'].some((directory) => path.startsWith(join(root, directory)));
 
-/** Wraps each call that makes a constant named `…Schema`. Returns undefined when the module has none. */
+/** Wraps each constant that is a schema or an object of schemas. Returns undefined when the module has none. */
 export function toLazy(code: string): string | undefined {
   let text = code;
   // Begins at the end, so that the positions of earlier statements stay valid.
@@ -26,8 +26,25 @@ export function toLazy(code: string): string | undefined {
     const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement;
     if (declaration?.type !== 'VariableDeclaration') continue;
     const [{ id, init } = {}] = declaration.declarations;
-    if (id?.type !== 'Identifier' || !id.name.endsWith('Schema') || init?.type !== 'CallExpression') continue;
-    text = `${text.slice(0, init.start)}lazySchema(() => ${text.slice(init.start, init.end)})${text.slice(init.end)}`;
+    if (!init || id?.type !== 'Identifier') continue;
+    if (!(id.name.endsWith('Schema') && init.type === 'CallExpression') && !makesSchemas(init)) continue;
+    text = `${text.slice(0, init.start)}lazySchema(() => (${text.slice(init.start, init.end)}))${text.slice(init.end)}`;
   }
   return text === code ? undefined : `import { lazySchema } from ${LAZY_SCHEMA};\n${text}`;
 }
+
+/** Tells whether an expression is calls that begin with `z`, as `z.string().min(1)`, or an object that has such. */
+function makesSchemas(made: Expression): boolean {
+  if (made.type === 'ObjectExpression') {
+    return made.properties.some((one) => one.type === 'Property' && makesSchemas(one.value));
+  }
+  let first: Expression | Super = made;
+  while (first.type === 'CallExpression' || first.type === 'MemberExpression') {
+    first = first.type === 'CallExpression' ? first.callee : first.object;
+  }
+  return made.type === 'CallExpression' && first.type === 'Identifier' && first.name === 'z';
+}
+
+type Declaration = Extract<ReturnType<typeof parseAst>['body'][number], { type: 'VariableDeclaration' }>;
+type Expression = NonNullable<Declaration['declarations'][number]['init']>;
+type Super = Extract<Expression, { type: 'CallExpression' }>['callee'];

@@ -1,4 +1,5 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { namespaceSchema, parseOrThrow, tryJson } from '@shellfleet/protocol';
@@ -35,7 +36,8 @@ export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile |
   const path = fleetFilePath(env);
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    // `exec` needs nothing else of `node:fs/promises`, which takes Node 1.5 ms to load.
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

@@ -37,29 +37,8 @@ export interface CodexPolicy {
 export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy | CodexPolicy;
 export type PolicyName = ExecutionPolicy['type'];
 
-const POLICY_SCHEMAS = [
-  z.strictObject({
-    type: z.literal('docker'),
-    readOnlyRootfs: z.boolean('must be true or false').default(false),
-    runtime: z
-      .string('must be a string')
-      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime')
-      .optional(),
-  }),
-  z.strictObject({ type: z.literal('host') }),
-  z.strictObject({ type: z.literal('bubblewrap') }),
-  z.strictObject({
-    type: z.literal('codex'),
-    configOverrides: z
-      .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), z.json(), {
-        error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
-      })
-      .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
-      .default({}),
-  }),
-] as const;
-
-export const POLICY_NAMES: readonly PolicyName[] = POLICY_SCHEMAS.map(({ shape }) => shape.type.value);
+const policies: Record<PolicyName, true> = { docker: true, host: true, bubblewrap: true, codex: true };
+export const POLICY_NAMES = Object.keys(policies) as readonly PolicyName[];
 
 /** Policy of a session whose spec names none, and of a host whose operator lists none. */
 export const DEFAULT_POLICY: PolicyName = DEFAULTS.session.policy;
@@ -72,7 +51,27 @@ export function listPolicyNames(conjunction: 'and' | 'or'): string {
 
 const optionsSchema = z.discriminatedUnion(
   'type',
-  POLICY_SCHEMAS,
+  [
+    z.strictObject({
+      type: z.literal('docker'),
+      readOnlyRootfs: z.boolean('must be true or false').default(false),
+      runtime: z
+        .string('must be a string')
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime')
+        .optional(),
+    }),
+    z.strictObject({ type: z.literal('host') }),
+    z.strictObject({ type: z.literal('bubblewrap') }),
+    z.strictObject({
+      type: z.literal('codex'),
+      configOverrides: z
+        .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), z.json(), {
+          error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
+        })
+        .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
+        .default({}),
+    }),
+  ],
   `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`,
 );
 
