@@ -111,7 +111,7 @@ static void receive(OutputPipe *pipe) {
     if (room > pipe->left) room = pipe->left;
     if (!room) return;
     const ssize_t n = read(pipe->fd, space, room);
-    if (n <= 0) {                                      // EAGAIN, or no writer
+    if (n <= 0) { // EAGAIN, or no writer
       if (pipe->left != UNTIL_REPORT) pipe->left = 0; // another process has read the bytes that were announced
       return;
     }

@@ -60,7 +60,8 @@ int process_limit_tick(Moment since) {
   const uint64_t refused = cgroup_pids_refused();
   if (refused == own.refused) return LOOK_MS;
   own.refused = refused;
-  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD) return LOOK_MS; // the command itself fills it
+  if (processes_bystanders(since, shell_pid()) < cgroup_pids_max() / CROWD)
+    return LOOK_MS; // the command itself fills it
   sweep_kill_bystanders(since, shell_pid());
   wait_for_room();
   report();

@@ -254,8 +254,8 @@ export const s0Faults: readonly RowFault[] = [
   {
     row: 'S0-47',
     file: 'libs/protocol/src/execution-policy.ts',
-    text: "  z.strictObject({\n    type: z.literal('docker'),",
-    change: "  z.object({\n    type: z.literal('docker'),",
+    text: "    z.strictObject({\n      type: z.literal('docker'),",
+    change: "    z.object({\n      type: z.literal('docker'),",
   },
   {
     row: 'S0-48',
