@@ -28,7 +28,7 @@ async function main(write: boolean): Promise<number> {
     if (write) await writeFile(join(root, path), formatted);
     else problems.push(`${path}: not formatted (npm run format does it)`);
   }
-  // Order is checked for the keeper only, because the other directories have few files.
+  // Circles of files are searched in the keeper only, because the other directories have few files.
   const keeper = directories[0] ?? [];
   const pathOf = (name: string) => keeper.find(({ path }) => nameOf(path) === name)?.path ?? name;
   const circle = findCircle(toGraph(keeper));

@@ -30,7 +30,10 @@ export interface Plan {
   cliCalls: number;
 }
 
-/** A number of sessions, and the commands of each in a round. A row without a number is not measured in this way. */
+/**
+ * A load: the number of sessions, and for each row the number of commands per session in a round. A row without that
+ * number is not measured under this load.
+ */
 export interface Load {
   sessions: number;
   perSession: Partial<Record<RowName, number>>;

@@ -76,7 +76,7 @@ describe('a command that starts in the name of an idle owner', () => {
     expect(await cancelled.run('echo $n')).toMatchObject({ stdout: '1\n', shell: { state: 'kept' } });
   });
 
-  test('ends as a cancellation when its worker is told to end', async () => {
+  test('ends as a cancellation or a success when its worker is told to end', async () => {
     const session = await openIdle('ended');
     worker.signal('SIGSTOP');
     const command = await session.submit('echo never; sleep 60');

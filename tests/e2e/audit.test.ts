@@ -134,7 +134,7 @@ function copy(stateDirectory: string): string {
   return to;
 }
 
-/** Changes the lines of the only file that the first host has of a tenant. */
+/** Changes the lines of a tenant's audit on the first host, which is one file. */
 function edit(stateDirectory: string, tenant: string, change: (lines: string[]) => string[]): void {
   const [path = ''] = filesOf(stateDirectory, 'h1', tenant);
   writeFileSync(

@@ -8,8 +8,8 @@ import { newSubmission } from '../support/mailbox-session.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Bad input that only a shell, a file system or a worker can recognize. The numbers are the rows of the list of bad
-// inputs.
+// Bad input that only a shell, a file system or a worker can recognize. The cases are numbered across this file and
+// bad-input.test.ts.
 
 let stack: TestFleet;
 beforeAll(async () => {

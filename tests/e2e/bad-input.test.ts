@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 // Bad input is refused at submit, with the field and its limit, and is not stored. No worker runs, so only the call
-// itself can have written to Redis. The numbers are the rows of the list of bad inputs.
+// itself can have written to Redis. The cases are numbered across this file and bad-input-in-the-sandbox.test.ts.
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

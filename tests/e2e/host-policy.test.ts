@@ -358,7 +358,7 @@ describe.runIf(isRoot)('policy host', () => {
     });
   });
 
-  test('can open a terminal as the same user', async () => {
+  test('can open a terminal as the user of its shell', async () => {
     const session = await open();
     await session.run('cd /tmp');
     await using terminal = await session.attach({ rows: 31, cols: 97 });

@@ -314,7 +314,7 @@ describe('a question', () => {
 
 describe('an approval', () => {
   // S3-04
-  test('covers only its asker with the scope `command`', async () => {
+  test('of the scope `command` covers only its asker', async () => {
     const session = await open();
     const command = await session.submit('ask once');
     const { id } = await asked('ask once');
@@ -333,7 +333,7 @@ describe('an approval', () => {
   });
 
   // S3-02, S3-03
-  test('covers the same question in one session with the scope `session`', async () => {
+  test('of the scope `session` covers the same question in one session', async () => {
     const [session, other] = [await open(), await open()];
     const first = await session.submit('ask of session');
     await fleet.approvals.approve((await asked('ask of session')).id, { scope: 'session' });
@@ -348,7 +348,7 @@ describe('an approval', () => {
   });
 
   // S3-01, S3-28
-  test('covers all sessions of its tenant with the scope `prefix` until it is revoked', async () => {
+  test('of the scope `prefix` covers all sessions of its tenant until it is revoked', async () => {
     const first = await (await open()).submit('ask prefix 1');
     const { id } = await asked('ask prefix 1');
     await fleet.approvals.approve(id, { scope: 'prefix', answeredBy: 'dave' });

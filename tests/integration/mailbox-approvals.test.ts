@@ -103,7 +103,7 @@ describe('approvals in the mailbox', () => {
   });
 
   // S3-28
-  test('find a grant of one session only there, and a grant of a prefix everywhere', async () => {
+  test('apply a session grant in that session only, and a prefix grant in all', async () => {
     await ask('s1');
     await answer('approve', idOf('1'), 'session');
     expect((await find('s1', 'b-of the next entry')).grant).toEqual({

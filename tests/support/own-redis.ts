@@ -23,7 +23,7 @@ export function startOwnRedis(...settings: string[]): Promise<OwnRedis> {
   return ownRedis(settings);
 }
 
-/** Starts such a Redis in a container of this image. */
+/** Starts a Redis of one test in a container of this image. */
 export function startOwnRedisIn(image: string, ...settings: string[]): Promise<OwnRedis> {
   return ownRedis(settings, image);
 }

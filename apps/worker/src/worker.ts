@@ -15,7 +15,7 @@ export interface Worker {
   admissionChanged(): void;
 }
 
-/** Starts the agent of a host, which serves the sessions that it owned before, and others while it has slots. */
+/** Starts the worker of a host. It serves the sessions that the host owned before, and others while it has slots. */
 export async function createWorker(services: HostServices, options: WorkerOptions): Promise<Worker> {
   const open = await openWorker(services, options);
   const running = await runWorker(open);

@@ -8,7 +8,7 @@
 void relay_open(const char *path);
 // Sets stdin and stdout in the child, which already runs as its final user. The child is killed when the launcher ends.
 void relay_enter(void);
-// Writes the first line for the program, in the launcher.
+// Prepares the first line for the program, `<SF_TOKEN> <SF_SYNC>`, in the launcher.
 void relay_begin(void);
 // Relays until the program has closed its stdout.
 void relay_until_end(void);

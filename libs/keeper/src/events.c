@@ -46,7 +46,7 @@ int events_wait(struct epoll_event *events, int most, int timeout_ms, int with_o
   int n = wait_for(outputs, events, most, timeout_ms);
   for (int i = 0; i < n; i++) {
     if (events[i].data.u64 != OTHERS) continue;
-    // Replaces the event of the inner epoll by the last one, and appends the events of outputs.
+    // `epoll` is ready. The last event replaces that of `epoll`, and the events in `epoll` are appended.
     const struct epoll_event last = events[n - 1];
     events[i] = last;
     n--;

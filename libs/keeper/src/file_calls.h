@@ -8,7 +8,7 @@
 #define FILE_CALLS_H
 #include "wire.h"
 
-// Most calls at a time: four alongside commands, and one that has its turn among the commands.
+// Most calls at a time. Four run alongside commands, and one has its turn among the commands.
 enum { FILE_CALLS = 5 };
 
 // Begins the call, or refuses it. Without a payload nothing begins, and the refusal shows whether the id has begun.

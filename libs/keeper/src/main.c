@@ -231,7 +231,7 @@ static void refuse_to_start(enum ExitCode code, const char *reason) {
   exit(code);
 }
 
-// Holds the inherited descriptors open until the keeper kills this process.
+// Holds the inherited descriptors open until the keeper or the alarm kills this process.
 static int hold(void) {
   alarm(HOLD_SECONDS);
   for (;;) pause();

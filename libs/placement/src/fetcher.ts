@@ -39,7 +39,7 @@ export class Fetcher {
   readonly #queues: SessionQueues;
   /** Answers of `serves`, by class, job and generation. */
   readonly #verdicts = new Map<string, boolean>();
-  /** Position at which the next fetch reads further places of a queue. */
+  /** Position from which the next fetch reads on in a queue, if it can serve none of the first places. */
   readonly #further = new Map<PlacementClass, number>();
 
   constructor(options: FetcherOptions, queues: SessionQueues) {

@@ -42,7 +42,7 @@ export function followRedisIdentity(redis: Redis): RedisHistory {
 }
 
 /**
- * Follows the identity of each node. When every primary is known, a new address counts as a change too, because a
+ * Follows the identity of each node. Once every primary is known, a new address counts as a change too, because a
  * failover promotes a node. `identity` is that of the node that answered last.
  */
 function followClusterIdentity(cluster: Cluster): RedisHistory {

@@ -16,10 +16,10 @@ import { expectOutput, outputOf, type Row, type Script } from './row.ts';
 const removed = { removeOnComplete: true, removeOnFail: true };
 
 /**
- * The row of BullMQ without a shell. One command at a time uses one queue, one Worker and a stream of the bench for
- * results. The load uses one queue per session on a shared connection, as a service with sessions on BullMQ alone
- * would: it has a job with a lease per session, start marks and results in the session's stream, wake-ups and an inbox.
- * The processor time of Redis per command is compared with that of Shellfleet.
+ * The row of BullMQ without a shell. Commands one at a time use one queue, one Worker, and a stream of the bench for
+ * results. A load uses what a service with sessions on BullMQ alone would use: one queue per session on a shared
+ * connection, a job with a lease per session, start marks and results in the session's stream, wake-ups and an inbox.
+ * The processor time of Redis per command under a load is compared with that of Shellfleet.
  */
 export async function createBullmqRow(redisUrl: string): Promise<Row> {
   const redis = new Redis(redisUrl, { maxRetriesPerRequest: null });

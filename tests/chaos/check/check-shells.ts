@@ -44,7 +44,7 @@ export function checkShells({ session, operations, permits, report }: Case): voi
     if (result.shell.state === 'lost' && !lossReported && !permitted)
       report('unjustified loss', `${id}: its shell was lost`);
     hostIds = new Set(result.hostId === null ? [] : [result.hostId]);
-    // A shell whose epoch Redis forgot may be followed by one of the same epoch or an earlier one.
+    // If Redis forgot the epoch of a shell, the next shell may have the same epoch or a lower one.
     epoch = isForgotten ? 0 : result.shell.epoch;
     count = expect.endsShell ? 0 : counted;
     lossReported = expect.endsShell || isForgotten;

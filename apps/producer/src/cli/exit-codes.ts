@@ -42,7 +42,10 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
   return codes[code] ?? 1;
 }
 
-/** Returns 2 for invalid input, Redis addresses or connection files, and 125 for a failure of Shellfleet. */
+/**
+ * Returns 2 for invalid input, an invalid Redis address or connection file, 124 for a passed start deadline, and 125
+ * for a failure of Shellfleet.
+ */
 export function exitCodeOfError(error: unknown): number {
   const { code, context } = ensureShellfleetError(error);
   if (context.reason === 'start-deadline') return EXIT_TIMEOUT;

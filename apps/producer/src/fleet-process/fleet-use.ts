@@ -10,7 +10,7 @@ const POLL_MS = 100;
 export interface FleetUse {
   sessions: number;
   commands: number;
-  /** Live hosts whose workers `up` did not start. They outlive the fleet's Redis. */
+  /** Live hosts whose workers `up` did not start. These workers keep running, without Redis, when the fleet ends. */
   others: string[];
 }
 

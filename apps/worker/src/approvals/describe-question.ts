@@ -34,7 +34,7 @@ export function toStoredQuestion(
   };
 }
 
-/** Returns whether redaction leaves a rule unchanged. Otherwise the rule is not offered. */
+/** Returns true if redaction leaves a rule unchanged. A rule that redaction would change is not offered. */
 function isShownWhole(rule: unknown, redaction: Pick<SessionRedaction, 'value'>): boolean {
   return JSON.stringify(redaction.value(rule)) === JSON.stringify(rule);
 }

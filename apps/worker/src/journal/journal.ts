@@ -14,7 +14,7 @@ import { FINGERPRINT_CHARS, Fingerprints, fingerprintOf, parseFingerprint } from
 //     ignored.
 // JOURNAL-4. A disk that takes nothing does not stop the host: the id is then known to this process alone.
 
-/** Most ids: 128 MiB of memory, and about 500 MiB of disk. */
+/** Most ids in the journal. So many need 128 MiB of memory and about 500 MiB of disk. */
 const MOST_IDS = 4_194_304;
 const SEGMENTS = 24;
 const LINE_BREAK = 10;

@@ -35,12 +35,12 @@ describe('the claim of a host id', () => {
   });
 
   test.each([
-    ['a claim of its own', 'm1 b2', true],
-    ['a claim that has expired', null, true],
+    ['its own claim', 'm1 b2', true],
+    ['no claim, because it has expired', null, true],
     ['the claim of an earlier process of this machine, from an older state of Redis', 'm1 b1', true],
     ['the claim of a later process of this machine', 'm1 b3', false],
     ['the claim of another machine', 'm2 b2', false],
-  ])('%s (%s) is held by this process: %s', async (_title, stored, held) => {
+  ])('is held by this process while Redis has %s (%s): %s', async (_title, stored, held) => {
     const { redis, writes } = fakeRedis(stored);
     expect(await holdsHostId(redis, 'ns', claim)).toBe(held);
     expect(writes).toEqual([]);

@@ -1,7 +1,10 @@
 import { type FleetKeys, hostBeatSchema, hostKeys, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** Throws RETENTION_CONFLICT while a live host has another retention, because results are looked up by that value. */
+/**
+ * Throws RETENTION_CONFLICT while a live host has another retention, because all hosts and clients of a fleet use one
+ * recorded value.
+ */
 export async function refuseOtherRetention(
   redis: Redis,
   fleet: FleetKeys,

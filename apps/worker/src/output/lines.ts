@@ -14,7 +14,7 @@ export function countNewlines(bytes: Uint8Array): number {
   return count;
 }
 
-/** Most words whose newlines can be counted in one byte per position. */
+/** Most words in one sum. Each word adds at most 1 to each byte of the sum, and a byte holds at most 255. */
 const PART_WORDS = 255;
 const NEWLINES = 0x0a0a0a0a;
 const LOW_BITS = 0x7f7f7f7f;

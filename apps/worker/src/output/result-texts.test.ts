@@ -76,7 +76,7 @@ describe('the texts of a Result', () => {
         push('stdout', 'x');
         const end = 'denied\nx';
         expect(builder.last()).toBe('é'.repeat(Math.floor((10_240 - end.length) / 2)) + end);
-        // The bytes that the builder keeps besides the text are no part of the text.
+        // The builder keeps the last 10 KiB besides the text; they do not lengthen the text.
         expect(Buffer.from(builder.end(true).stdout, 'base64').length).toBeLessThanOrEqual(limits.maxBytes + 100);
       }
     },

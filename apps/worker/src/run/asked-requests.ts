@@ -26,7 +26,10 @@ export async function askedToCancel(
   return reason;
 }
 
-/** Returns whether a producer has closed the session. Otherwise deletes the mark, which reopens the generation. */
+/**
+ * Returns true if a producer has closed the session. A mark of a close that no known producer signed is deleted, which
+ * reopens the generation.
+ */
 export async function askedToClose(context: SessionContext): Promise<boolean> {
   const { mailbox, owner, generation, sealer, signal } = context;
   // Ends when the mark has not changed since it was read.

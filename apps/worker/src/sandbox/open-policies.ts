@@ -12,7 +12,7 @@ import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.t
 import { createPolicySandboxes } from './policy-sandboxes.ts';
 import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
-/** Most processes of one session: the kernel's limit on most machines. */
+/** Most processes of one session. It equals the kernel's limit on most machines. */
 const MOST_PIDS = 32_768;
 const CONTROL_GROUPS = '/sys/fs/cgroup';
 

@@ -104,7 +104,7 @@ export type RefusalReason =
   /** A fresh shell has replaced the one that the command is for. */
   | 'other-shell';
 
-/** How an entry ended on one connection. `gone` means that the connection broke, so that this is unknown. */
+/** How an entry ended on one connection. `gone`: the connection broke, so its end is unknown. */
 export type EntryEnd =
   | { type: 'ended'; end: ShellEnd }
   | { type: 'refused'; reason: RefusalReason }

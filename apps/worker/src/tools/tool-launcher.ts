@@ -86,7 +86,7 @@ export class ToolLauncher {
     const launcher = fork(main, [], {
       cwd: '/',
       execArgv: nodeArguments,
-      // The launcher gets no variables of the worker, like the processes of calls.
+      // Neither the launcher nor the processes of calls get variables of the worker.
       env: { ...options.env, NODE_COMPILE_CACHE: compileCache },
       serialization: 'advanced',
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -47,7 +47,7 @@ async function reportSessionsOf(
   for (let from = 0; from < due.length; from += PAGE) {
     const found = await readStates(due.slice(from, from + PAGE), deps);
     const reports = found.map(async ({ keys, state, owner }) => {
-      // If a call waited for Redis to come back, hosts may be up without having renewed their heartbeats.
+      // If a read waited until Redis came back, the fleet may settle: hosts may be up without a heartbeat yet.
       if (state === undefined || !hosts.has(state.host) || owner === 'alive' || !settling.settled) return;
       if (state.phase !== 'closed') await publishUnreachable(keys, state, deps).catch(ignoreFull);
     });

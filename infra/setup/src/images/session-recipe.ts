@@ -17,7 +17,7 @@ export type SessionRecipe = {
   npmVersion: string | undefined;
 };
 
-// Part of the hash. Raise it when the build steps change but the packages do not.
+// Part of a recipe's hash. Raise the version of a variant when its build steps change but its packages do not.
 const buildVersions: Record<SessionVariant, string> = { slim: '2', full: '1' };
 const npmVersion = '11.21.2';
 

@@ -14,7 +14,7 @@ export interface EarlierAttempt {
   begun: { payloadHash: string; entryId: string }[];
 }
 
-/** Idempotency key of a task's script, within the session of the batch, the task and the attempt. */
+/** Idempotency key of a task's script. Each attempt at a task has its own session, so the key is unique there. */
 export const stepKey = (index: number) => `script-${index + 1}`;
 
 /** Finds an earlier attempt. Returns undefined if no script of it was accepted. */

@@ -25,7 +25,7 @@ describe('glob', () => {
     expect(parseGlob(pattern)?.matches(name)).toBe(matches);
   });
 
-  test('walks from the last directory without a pattern, only as deep as necessary', () => {
+  test('walks from the directory before the first wildcard, only as deep as necessary', () => {
     expect(parseGlob('/a/b/*/c')).toMatchObject({ base: '/a/b', depth: 2 });
     expect(parseGlob('/*')).toMatchObject({ base: '/', depth: 1 });
     expect(parseGlob('/a/**/c')).toMatchObject({ base: '/a', depth: 0 });

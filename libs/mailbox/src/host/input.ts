@@ -5,7 +5,7 @@ import { FENCED, type Fenced, type Owner } from './owner.ts';
 const script = defineMailboxScript('host/input');
 
 interface InputPosition {
-  /** Bytes that were written to the command's pipe, and are deleted. */
+  /** Number of bytes that the shell has received. This call deletes them. */
   taken: number;
   /** Offset to read from. The first chunk may begin before it. */
   from: number;

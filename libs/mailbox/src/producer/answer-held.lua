@@ -3,9 +3,11 @@
 --      6 data of the event approval.answered, JSON, or '' · 7 retention ms · 8 this call's own id ·
 --      9 channel prefix of hosts' wake-ups · 10 wake-up ·
 --      11 result JSON with which entries behind it are cancelled, or '' · 12 most entries that one call cancels
--- Returns {1, event or '', inbox, 1 the session needs a job · 0, {inbox, entry, event, …} cancelled behind it, 1 it
---         ended as its first attempt did · 0} answered (again, when it arrives twice, without the last two) ·
---         {2, {inbox, entry, event, …}} cancelled behind it, call again for more · {0} it is not held · {-1} unknown
+-- Returns {1, event or '', inbox, needs, cancelled, first}: answered. `needs` is 1 if the session needs a job, else 0.
+--         `cancelled` lists {inbox, entry, event, …} of the entries behind it that this call cancelled. `first` is 1 if
+--         the entry has a first attempt, as which it ended if it was not released, else 0. A repeated call (the same
+--         id, ARGV 8) gets this reply with an empty `cancelled`. ·
+--         {2, cancelled} still held: call again to cancel more · {0} the entry is not held · {-1} unknown entry
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
 local entry_state, inbox, event, answer_call, first = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answerCall', 'first'))

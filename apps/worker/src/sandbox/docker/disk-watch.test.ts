@@ -37,7 +37,7 @@ function createDisk() {
 }
 
 describe('the disk watch', () => {
-  test('DISK-1: measures once the free space fell by an eighth of the limit', async () => {
+  test('DISK-1: measures when the free space has fallen by an eighth of the limit', async () => {
     const { sizes, look } = createDisk();
     sizes.set('a', 10).set('b', 10);
     expect(await look()).toEqual(['a', 'b']);
