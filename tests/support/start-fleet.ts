@@ -190,8 +190,8 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: s
 
   const start = async (changed: Record<string, string> = {}) => {
     Object.assign(env, changed);
-    const heap = '--max-semi-space-size=16'; // the value with which the command line starts workers
-    const args = [heap, '--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, program];
+    const heap = ['--max-semi-space-size=16', '--min-semi-space-size=16']; // as the command line starts workers
+    const args = [...heap, '--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, program];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {
       stream?.on('data', (chunk: Buffer) => {

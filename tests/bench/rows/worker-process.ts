@@ -32,7 +32,13 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
   const program = await compileWorker();
   // Options as on the command line. With the conditions of this process, the worker would load its packages from
   // source.
-  const execArgv = ['--max-semi-space-size=16', '--no-warnings'];
+  const execArgv = [
+    '--max-semi-space-size=16',
+    '--min-semi-space-size=16',
+    '--heap-growing-percent=40',
+    '--no-allocation-site-pretenuring',
+    '--no-warnings',
+  ];
   const worker = fork(program, [], { env, execArgv, stdio: ['ignore', 2, 2, 'ipc'] });
   const ended = once(worker, 'exit').then(() => {
     throw new Error('the worker ended before it was ready');
