@@ -10,7 +10,7 @@ import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
 import { createLogger } from './host/create-logger.ts';
-import { toBounds } from './sandbox/open-policies.ts';
+import { toSessionBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/hosting.ts';
 import { openServices } from './worker/open-services.ts';
@@ -129,7 +129,7 @@ function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limit
     runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)),
     ownUids: uids !== undefined,
     kept: config.keep.containers,
-    ...toBounds(config),
+    ...toSessionBounds(config),
     ...{ controlGroups: limits.controlGroups ?? true, diskQuota: limits.diskQuota ?? true },
   };
 }

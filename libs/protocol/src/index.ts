@@ -33,12 +33,12 @@ export * from './result.ts';
 export * from './run-options.ts';
 export * from './sandbox-options.ts';
 export {
-  type AskedSandbox,
   isSandboxed,
   type ResolvedSandbox,
   refusedSandbox,
   resolveSandbox,
   SANDBOX_TABLE,
+  type SandboxChoice,
 } from './sandbox-table.ts';
 export * from './session.ts';
 export * from './session-event.ts';

@@ -83,13 +83,13 @@ export interface ResolvedSandbox {
 }
 
 /** The fields of a spec that choose its sandbox. */
-export interface AskedSandbox {
+export interface SandboxChoice {
   policy: { type: PolicyName };
   sandbox?: SandboxOptions | undefined;
 }
 
 /** Returns the sandbox of a spec, with the policy's defaults. `checkSandbox` tells whether a host can provide it. */
-export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandbox {
+export function resolveSandbox({ policy, sandbox }: SandboxChoice): ResolvedSandbox {
   const { usual } = SANDBOX_TABLE[policy.type];
   const usualMode = sandbox?.selection === 'forbid' && isSandboxed(usual.mode) ? 'danger-full-access' : usual.mode;
   const mode = sandbox?.mode ?? usualMode;
@@ -102,7 +102,7 @@ export function resolveSandbox({ policy, sandbox }: AskedSandbox): ResolvedSandb
 }
 
 /** Returns the fields that no host can enforce, with the reasons. */
-export function refusedSandbox(spec: AskedSandbox): FieldIssue[] {
+export function refusedSandbox(spec: SandboxChoice): FieldIssue[] {
   const asked = resolveSandbox(spec);
   const row = SANDBOX_TABLE[spec.policy.type].modes[asked.mode];
   return [...checkSelection(spec, asked), ...checkTable(row, asked.network)];
@@ -110,7 +110,7 @@ export function refusedSandbox(spec: AskedSandbox): FieldIssue[] {
 
 export const isSandboxed = (mode: SandboxMode) => mode === 'read-only' || mode === 'workspace-write';
 
-function checkSelection({ policy, sandbox }: AskedSandbox, { mode, sandboxed }: ResolvedSandbox): FieldIssue[] {
+function checkSelection({ policy, sandbox }: SandboxChoice, { mode, sandboxed }: ResolvedSandbox): FieldIssue[] {
   const issue = (message: string) => [{ path: 'sandbox.selection', message }];
   if (sandbox?.selection === 'forbid' && sandboxed)
     return issue(`'forbid' asks for no sandbox, and the mode '${mode}' for one: leave one of them out`);

@@ -4,11 +4,11 @@ import {
   BULLMQ_INBOX,
   bellOf,
   COMMANDS,
+  createSharedBackend,
   ONE_QUEUE,
   prefixOf,
   SESSIONS,
   SESSIONS_PREFIX,
-  sharedBackend,
 } from './bullmq-queues.ts';
 import { noopResult } from './noop-result.ts';
 
@@ -23,7 +23,7 @@ type Served = { id: string; worker: Worker; token: string; busy: boolean; again:
 const connect = (): Redis => new Redis(redisUrl!, { maxRetriesPerRequest: null });
 const redis = connect();
 const subscriber = connect();
-const backend = sharedBackend(redis);
+const backend = createSharedBackend(redis);
 const served = new Map<string, Served>();
 
 const single = new Worker(

@@ -22,7 +22,7 @@ export type Backend = BackendFactory<RedisQueueBackend, ConnectionOptions>;
  * Returns one connection for any number of Queue and Worker objects. They have no connections of their own, send no
  * INFO, and add no listeners.
  */
-export function sharedBackend(redis: Redis): Backend {
+export function createSharedBackend(redis: Redis): Backend {
   const connection = new RedisConnection(redis, { shared: true, blocking: false });
   return (name, options) => {
     const keys = new QueueKeys((options as { prefix?: string }).prefix);

@@ -3,11 +3,11 @@ import { Redis } from 'ioredis';
 import {
   BULLMQ_INBOX,
   bellOf,
+  createSharedBackend,
   ONE_QUEUE,
   openCommandQueue,
   SESSIONS,
   SESSIONS_PREFIX,
-  sharedBackend,
 } from './bullmq-queues.ts';
 import { startHostProcess } from './host-process.ts';
 import { Inbox } from './inbox.ts';
@@ -28,7 +28,7 @@ export async function createBullmqRow(redisUrl: string): Promise<Row> {
   const single = new Queue(ONE_QUEUE, { connection: redis, defaultJobOptions: removed });
   const sessions = new Queue(SESSIONS, { connection: redis, prefix: SESSIONS_PREFIX, defaultJobOptions: removed });
   await Promise.all([single.waitUntilReady(), sessions.waitUntilReady()]);
-  const backend = sharedBackend(redis);
+  const backend = createSharedBackend(redis);
   const queues = new Map<string, Queue>();
   const opened = new Set<string>();
 

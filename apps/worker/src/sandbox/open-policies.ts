@@ -80,7 +80,7 @@ export async function openDocker(
       sessionImages: config.sessionImages,
       users: config.users,
       workspaces: config.workspaces,
-      bounds: toBounds(config),
+      bounds: toSessionBounds(config),
       kept: config.keep.containers,
       runtimes: config.file.allow.runtimes,
       sandbox: config.file.allow,
@@ -130,7 +130,7 @@ async function openOnHost(
     launcherPath: await launcherPath(),
     user: config.hostUser,
     workspaces: config.workspaces,
-    bounds: toBounds(config),
+    bounds: toSessionBounds(config),
     sandbox: config.file.allow,
     redactFormats: config.redactFormats,
     controlGroups: {
@@ -143,6 +143,6 @@ async function openOnHost(
 }
 
 /** Returns the most memory, CPUs and processes of this host that one session may have. */
-export function toBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
+export function toSessionBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
   return { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS };
 }

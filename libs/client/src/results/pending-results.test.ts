@@ -1,4 +1,4 @@
-import { readRecord, readStreamEntry } from '@shellfleet/mailbox';
+import { readRecord, readStoredEvent } from '@shellfleet/mailbox';
 import { newResult, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { ulid } from 'ulid';
@@ -8,7 +8,7 @@ import { PendingResults } from './pending-results.ts';
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({
   ...(await original()),
   readRecord: vi.fn(),
-  readStreamEntry: vi.fn(),
+  readStoredEvent: vi.fn(),
 }));
 
 const redis = {} as Redis;
@@ -103,7 +103,7 @@ describe('pending results', () => {
   test('read a Result from its event when the notice lacks it', async () => {
     const { entry } = expectEntry('a');
     const event = { id: '5-0', type: 'command.completed', entryId: 'a', data: Buffer.from(JSON.stringify(wire)) };
-    vi.mocked(readStreamEntry).mockResolvedValue(event);
+    vi.mocked(readStoredEvent).mockResolvedValue(event);
     await pending.notice(noticeOf('a'));
     expect(await entry.result()).toEqual(wire);
   });
@@ -113,7 +113,7 @@ describe('pending results', () => {
     const { entry } = expectEntry('a');
     vi.mocked(readRecord).mockResolvedValueOnce(running).mockResolvedValue(ended);
     const event = { id: '5-0', type: 'command.completed', entryId: 'a', data: Buffer.from(JSON.stringify(wire)) };
-    vi.mocked(readStreamEntry).mockResolvedValue(event);
+    vi.mocked(readStoredEvent).mockResolvedValue(event);
     await vi.advanceTimersByTimeAsync(3_000);
     expect(entry.settled).toBeUndefined();
     await vi.advanceTimersByTimeAsync(3_000);
@@ -126,10 +126,10 @@ describe('pending results', () => {
     vi.mocked(readRecord).mockRejectedValueOnce(new ShellfleetError('QUEUE_UNAVAILABLE', 'away'));
     await pending.look().catch(() => {});
     vi.mocked(readRecord).mockResolvedValue(ended);
-    vi.mocked(readStreamEntry).mockRejectedValueOnce(new ShellfleetError('QUEUE_UNAVAILABLE', 'away'));
+    vi.mocked(readStoredEvent).mockRejectedValueOnce(new ShellfleetError('QUEUE_UNAVAILABLE', 'away'));
     await pending.look();
     expect(entry.settled).toBeUndefined();
-    vi.mocked(readStreamEntry).mockResolvedValue(undefined);
+    vi.mocked(readStoredEvent).mockResolvedValue(undefined);
     await pending.look();
     await expect(entry.result()).rejects.toMatchObject({ code: 'RESULT_EXPIRED' });
   });
@@ -158,7 +158,7 @@ describe('pending results', () => {
     vi.mocked(readRecord).mockImplementation(async (_redis, _keys, id) =>
       /^e[0-5]?\d?\d$/.test(id) ? { ...running, state: 'ended', event: `1-${id.slice(1)}` } : running,
     );
-    vi.mocked(readStreamEntry).mockImplementation(async (_redis, _keys, id) => ({
+    vi.mocked(readStoredEvent).mockImplementation(async (_redis, _keys, id) => ({
       ...{ id, type: 'command.completed', entryId: `e${id.slice(2)}`, data: Buffer.from(JSON.stringify(wire)) },
     }));
     await pending.lookAfterGap();
@@ -174,7 +174,7 @@ describe('pending results', () => {
     const looking = pending.look();
     vi.mocked(readRecord).mockResolvedValue(ended);
     const event = { id: '5-0', type: 'command.completed', entryId: 'a', data: Buffer.from(JSON.stringify(wire)) };
-    vi.mocked(readStreamEntry).mockResolvedValue(event);
+    vi.mocked(readStoredEvent).mockResolvedValue(event);
     await pending.lookAfterGap();
     answer(running);
     await looking;

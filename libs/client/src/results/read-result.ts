@@ -1,4 +1,4 @@
-import { readStreamEntry } from '@shellfleet/mailbox';
+import { readStoredEvent } from '@shellfleet/mailbox';
 import {
   type ApprovalRequestedData,
   LIMITS,
@@ -28,7 +28,7 @@ export function parseWireResult(json: string, commandId: string): WireResult {
 /** Reads the terminal event `event` of an entry. Throws RESULT_EXPIRED when it is gone. */
 export async function readResult(redis: Redis, keys: SessionKeys, entryId: string, event: string): Promise<WireResult> {
   const commandId = toCommandId(keys.session, entryId);
-  const entry = await readStreamEntry(redis, keys, event);
+  const entry = await readStoredEvent(redis, keys, event);
   if (entry?.type !== 'command.completed' || entry.entryId !== entryId) throw resultExpired(commandId);
   return parseWireResult(entry.data.toString('utf8'), commandId);
 }

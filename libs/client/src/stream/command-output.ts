@@ -1,4 +1,4 @@
-import { type EntryRecord, readRecord, readStreamEntry } from '@shellfleet/mailbox';
+import { type EntryRecord, readRecord, readStoredEvent } from '@shellfleet/mailbox';
 import {
   decodeStoredChunk,
   type OutputChunk,
@@ -107,7 +107,7 @@ export async function* followEntries(
 
 /** Reads the event of a chunk. Returns undefined when it is gone, null when it is no output of this command. */
 async function readStoredChunk(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
-  const entry = await readStreamEntry(redis, keys, id);
+  const entry = await readStoredEvent(redis, keys, id);
   if (entry === undefined) return undefined;
   if (entry.entryId !== entryId || entry.type !== 'command.output') return null;
   return decodeStoredChunk(entry.data) ?? null;

@@ -1,4 +1,4 @@
-import { readGeneration, type StreamEntry } from '@shellfleet/mailbox';
+import { readGeneration, type StoredEvent } from '@shellfleet/mailbox';
 import {
   decodeStoredChunk,
   type EventType,
@@ -64,7 +64,7 @@ function toEvent(
   context: OpenerContext,
   keys: SessionKeys,
   assemblers: ChunkAssemblers,
-  entry: StreamEntry,
+  entry: StoredEvent,
 ): SessionEvent | undefined {
   const known = eventTypeSchema.safeParse(entry.type);
   if (!known.success) return undefined;
@@ -81,7 +81,7 @@ function toData(
   { sealer }: OpenerContext,
   keys: SessionKeys,
   assemblers: ChunkAssemblers,
-  entry: StreamEntry,
+  entry: StoredEvent,
   type: EventType,
 ): unknown {
   const { id, entryId } = entry;

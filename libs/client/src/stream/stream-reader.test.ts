@@ -1,4 +1,4 @@
-import { readStream, type StreamEntry } from '@shellfleet/mailbox';
+import { readStream, type StoredEvent } from '@shellfleet/mailbox';
 import { sessionKeys } from '@shellfleet/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { StreamReader } from './stream-reader.ts';
@@ -7,7 +7,7 @@ vi.mock(import('@shellfleet/mailbox'), async (original) => ({ ...(await original
 afterEach(() => void vi.resetAllMocks());
 
 const keys = sessionKeys('ns', 'tenant', 's');
-const entries = (count: number, bytes: number): StreamEntry[] =>
+const entries = (count: number, bytes: number): StoredEvent[] =>
   Array.from({ length: count }, (_, index) => ({
     id: `1-${index}`,
     type: 'command.output',

@@ -1,4 +1,4 @@
-import { readStream, type StreamEntry } from '@shellfleet/mailbox';
+import { readStream, type StoredEvent } from '@shellfleet/mailbox';
 import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import pLimit, { type LimitFunction } from 'p-limit';
@@ -58,7 +58,7 @@ export class StreamReader {
   }
 
   /** Returns the next page. The page is empty when there are no more events now. */
-  async page(): Promise<StreamEntry[]> {
+  async page(): Promise<StoredEvent[]> {
     const entries = await this.#limit(() => readStream(this.#redis, this.#keys, this.#from, this.#count));
     const last = entries.at(-1);
     if (last === undefined) return entries;

@@ -22,7 +22,7 @@ import {
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import type { ToolCallContext } from './tool-context.ts';
-import { type ToolWait, whyItWaits } from './why-it-waits.ts';
+import { type ToolWait, whyCallWaits } from './why-it-waits.ts';
 
 // TOOLCALL-1. A hint reports that there is a result. Without a hint, the result is read every 3 s.
 // TOOLCALL-2. A call that began on a host which is gone, or that Redis has lost, is reported as lost and never runs
@@ -76,7 +76,7 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
     if (state?.type === 'decided') await waiting.addAgain();
     // While Redis does not reply, the state of the last reply counts.
     if (state !== undefined) mayWait = state.type === 'waiting';
-    if (onWaiting !== undefined && mayWait) await whyItWaits(context, call.name).then(onWaiting, () => {});
+    if (onWaiting !== undefined && mayWait) await whyCallWaits(context, call.name).then(onWaiting, () => {});
     const mayStart = state?.type === 'waiting' || state?.type === 'asks';
     if (mayStart && performance.now() >= startBy && (await withdraw(context, call))) {
       return toolFailure(

@@ -16,7 +16,7 @@ export interface ToolWait {
 }
 
 /** Returns the reason why no host has taken a call from the queue of its tool. */
-export async function whyItWaits(context: ToolCallContext, name: string): Promise<ToolWait> {
+export async function whyCallWaits(context: ToolCallContext, name: string): Promise<ToolWait> {
   try {
     return await readReason(context, name);
   } catch (error) {

@@ -1,10 +1,10 @@
 import {
-  type AskedSandbox,
   type FieldIssue,
   type NetworkAccess,
   refusedSandbox,
   resolveSandbox,
   SANDBOX_TABLE,
+  type SandboxChoice,
   type SandboxMode,
 } from '@shellfleet/protocol';
 import { isWithinPatterns } from './host-patterns.ts';
@@ -29,12 +29,12 @@ export const DEFAULT_SANDBOX_ALLOWANCES: SandboxAllowances = {
 const LEAST_MODE: SandboxMode = 'read-only';
 
 /** Returns the fields that this host refuses, with the reasons. */
-export function checkSandbox(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
+export function checkSandbox(spec: SandboxChoice, allowances: SandboxAllowances): FieldIssue[] {
   return [...refusedSandbox(spec), ...checkAllowed(spec, allowances)];
 }
 
 /** Returns the fields that the operator of this host does not allow, with the reasons. */
-export function checkAllowed(spec: AskedSandbox, allowances: SandboxAllowances): FieldIssue[] {
+export function checkAllowed(spec: SandboxChoice, allowances: SandboxAllowances): FieldIssue[] {
   const asked = resolveSandbox(spec);
   const { usual } = SANDBOX_TABLE[spec.policy.type];
   return [
