@@ -40,8 +40,8 @@ describe('a flood', () => {
   });
 
   /** Default size of the flood. SHELLFLEET_TEST_FLOOD_BYTES=10000000000 makes it larger. */
-  const FLOOD_BYTES = Number(process.env.SHELLFLEET_TEST_FLOOD_BYTES ?? 300_000_000);
-  const ROUNDS = 3;
+  const FLOOD_BYTES = Number(process.env.SHELLFLEET_TEST_FLOOD_BYTES ?? 500_000_000);
+  const ROUNDS = 5;
   /** Size of one round: more than the memory that a worker may need for it, in whole lines of two bytes. */
   const ROUND_BYTES = 2 * Math.floor(FLOOD_BYTES / ROUNDS / 2);
   const FLOOD_TIMEOUT_MS = 3_600_000;
@@ -50,7 +50,7 @@ describe('a flood', () => {
 
   // invariant 8
   test(
-    'costs neither memory, nor Redis, nor other sessions: 300 MB of yes through one session',
+    'costs neither memory, nor Redis, nor other sessions: 500 MB of yes through one session',
     async () => {
       await using inspect = inspectFleet(stack);
       const pid = stack.workers[0]?.pid ?? -1;

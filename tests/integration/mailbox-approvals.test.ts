@@ -288,6 +288,7 @@ describe('an asker', () => {
     ['its session has another generation', () => redis.hset(state(), 'generation', 'h')],
   ])('is not shown, and is withdrawn by upkeep, once %s', async (_what, change) => {
     await ask('s1');
+    await withdrawEnded(redis, keys, [askerOf('s1')]);
     expect(await counts()).toEqual([{ id: idOf('1'), count: 1 }]);
     await change();
     expect(await counts()).toEqual([]);

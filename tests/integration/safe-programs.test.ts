@@ -5,7 +5,7 @@ const dockerHost = inject('dockerHost');
 const images = [inject('sessionImage'), inject('testImages').busybox];
 
 describe('the trial of safe programs', () => {
-  // Faults 102 and 110. `npm run rules-trial` runs longer.
+  // Faults 102 and 110. `npm run rules-trial` generates 20,000 commands.
   test('finds no safe program that writes or starts anything, in any argument order', {
     timeout: 120_000,
   }, async () => {

@@ -43,9 +43,29 @@ describe('a wake-up', () => {
 
   test('is dropped when a field of its entry is not valid', () => {
     for (const name of Object.keys(entry))
-      for (const value of ['x'.repeat(100_000), 7, null, ['a'], undefined]) {
+      for (const value of ['x'.repeat(100_000), 7, null, {}, ['a'], undefined]) {
         const message = JSON.stringify({ type: 'session', ...session, entry: { ...entry, [name]: value } });
         expect(parseWakeUp(message), message).toBeUndefined();
       }
+    for (const name of ['id', 'kind', 'acceptedAt', 'retry', 'fence'])
+      for (const value of ['', ' ', '01j9', 'a:b', '-1', '12345678901234567']) {
+        const message = JSON.stringify({ type: 'session', ...session, entry: { ...entry, [name]: value } });
+        expect(parseWakeUp(message), message).toBeUndefined();
+      }
+  });
+
+  test('is dropped when its tenant or session is not valid, or its entry is a list', () => {
+    const bad = ['', ' ', 'x'.repeat(100_000), 'a:b', 7, null, {}, ['a'], undefined];
+    const sessions = Object.keys(session).flatMap((name) => bad.map((value) => ({ ...session, [name]: value })));
+    const withEntry = sessions.map((fields) => ({ ...fields, entry }));
+    for (const fields of [...sessions, ...withEntry, { ...session, entry: [] }]) {
+      const message = JSON.stringify({ type: 'session', ...fields });
+      expect(parseWakeUp(message), message).toBeUndefined();
+    }
+  });
+
+  test('loses unknown fields', () => {
+    const message = { type: 'session', ...session, more: 1, entry: { ...entry, more: 1 } };
+    expect(parseWakeUp(JSON.stringify(message))).toEqual({ type: 'session', ...session, entry });
   });
 });
