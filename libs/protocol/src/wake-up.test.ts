@@ -54,7 +54,7 @@ describe('a wake-up', () => {
       }
   });
 
-  test('is dropped when its tenant or session is not valid, or its entry is a list', () => {
+  test('is dropped when its tenant, session or entry has an invalid form', () => {
     const bad = ['', ' ', 'x'.repeat(100_000), 'a:b', 7, null, {}, ['a'], undefined];
     const sessions = Object.keys(session).flatMap((name) => bad.map((value) => ({ ...session, [name]: value })));
     const withEntry = sessions.map((fields) => ({ ...fields, entry }));
