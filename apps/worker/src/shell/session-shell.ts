@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { ATTRIBUTES, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
@@ -24,6 +25,8 @@ const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'e
 
 /** Time for a keeper to connect. It normally needs milliseconds, and seconds on a busy machine. */
 const CONNECT_DEADLINE_MS = 15_000;
+/** Time for the engine to report that a sandbox has died, after the connection to it broke. */
+const DEATH_REPORT_MS = 500;
 /** Time for the keeper to reply with a directory, which it reads from the kernel's memory. */
 const DIRECTORY_WITHIN_MS = 10_000;
 
@@ -225,9 +228,12 @@ export class SessionShell {
     return hello ?? this.giveUp();
   }
 
-  /** Ends a sandbox whose keeper does not answer. */
+  /** Ends a sandbox whose keeper does not answer. Only records its death if it has died. */
   async giveUp(): Promise<undefined> {
     if (this.#sandbox === undefined || this.#death !== undefined) return;
+    // A removal breaks the connections of a sandbox before the engine reports its death.
+    await Promise.race([this.#sandbox.died, delay(DEATH_REPORT_MS, undefined, { ref: false })]);
+    if (this.#death !== undefined) return;
     this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
     this.#unresponsive = true;
     await this.discard();
