@@ -166,7 +166,7 @@ describe('the audit of a fleet', () => {
     const { exitCode, findings, stderr } = await verify(whole);
     expect({ exitCode, findings }).toEqual({ exitCode: 0, findings: [] });
     expect(stderr).toContain('of 3 chains were verified, and 0 findings');
-    // Of the three written files the oldest one is gone. The other two remain, next to the file of this hour.
+    // The host has removed the oldest of the three written files. The other two remain beside the file of this hour.
     expect(filesOf(whole, 'h2', 'aged').map((path) => path.split('/').at(-1))).toEqual([
       '000000000005.jsonl',
       '000000000007.jsonl',

@@ -183,6 +183,14 @@ interface EndingWorker extends TestWorker {
   end(): Promise<void>;
 }
 
+/** Flags of V8 with which the command line starts workers. */
+const HEAP_FLAGS = [
+  '--max-semi-space-size=16',
+  '--min-semi-space-size=16',
+  '--heap-growing-percent=40',
+  '--no-allocation-site-pretenuring',
+];
+
 function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: string): EndingWorker {
   const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
@@ -190,8 +198,14 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: s
 
   const start = async (changed: Record<string, string> = {}) => {
     Object.assign(env, changed);
-    const heap = ['--max-semi-space-size=16', '--min-semi-space-size=16']; // as the command line starts workers
-    const args = [...heap, '--conditions=@shellfleet/source', '--no-warnings', '--import', endWithParent, program];
+    const args = [
+      ...HEAP_FLAGS,
+      '--conditions=@shellfleet/source',
+      '--no-warnings',
+      '--import',
+      endWithParent,
+      program,
+    ];
     const started = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
     for (const stream of [started.stdout, started.stderr]) {
       stream?.on('data', (chunk: Buffer) => {

@@ -198,7 +198,7 @@ export class OutputStore {
 /** Returns whether this call stored the pieces, or an earlier call whose reply was lost. */
 function isStored(stored: Appended | Fenced, chunks: readonly StoredChunk[]): boolean {
   if (stored.type === 'stored') return true;
-  return stored.type === 'misplaced' && chunks.every((entry) => entry.rawTo <= stored.offsets[entry.stream]);
+  return stored.type === 'misplaced' && chunks.every(({ stream, rawTo }) => rawTo <= stored.offsets[stream]);
 }
 
 /** Time that output waits for room in a full Redis. The blocked commands may be those whose end would make room. */
@@ -224,6 +224,6 @@ export function createAppend(
   };
 }
 
-function toGap(entry: StoredChunk): StoredChunk {
-  return { ...entry, omittedBytes: entry.rawTo - entry.rawFrom, data: new Uint8Array(0) };
+function toGap(chunk: StoredChunk): StoredChunk {
+  return { ...chunk, omittedBytes: chunk.rawTo - chunk.rawFrom, data: new Uint8Array(0) };
 }

@@ -148,7 +148,7 @@ describe("the operator's settings of a wider sandbox", () => {
     [{ mode: 'workspace-write' }, ['docker']],
     [{ mode: 'danger-full-access' }, ['docker']],
     [{ network: 'limited' }, ['docker'], WITH_HOSTS],
-    // It is enough that one of the policies can have the wider sandbox.
+    // The host may offer the wider sandbox if at least one of its policies can have it.
     [{ mode: 'danger-full-access' }, ['bubblewrap', 'docker']],
     [{ mode: 'workspace-write', network: 'full' }, ['codex']],
   ])('%j are accepted for the policies %j', (...args) => {
