@@ -16,6 +16,7 @@ export * from './field-issues.ts';
 export * from './field-schemas.ts';
 export * from './file.ts';
 export * from './file-operation.ts';
+export * from './fleet-configuration.ts';
 export * from './host.ts';
 export * from './ids.ts';
 export * from './is-on.ts';

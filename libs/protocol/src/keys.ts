@@ -196,6 +196,8 @@ export interface FleetKeys {
   owners: string;
   /** Counter with the newest fence. */
   fence: string;
+  /** Hash with the configuration of the fleet, an AppliedConfiguration. */
+  configuration: string;
   /** String with the retention of the fleet (ms). */
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
@@ -236,6 +238,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     asking: `${shared}:asking`,
     owners: `${shared}:owners`,
     fence: `${shared}:fence`,
+    configuration: `${shared}:configuration`,
     retention: `${shared}:retention`,
     kept: `${shared}:kept`,
     hosts: `${shared}:hosts`,

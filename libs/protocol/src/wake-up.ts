@@ -52,6 +52,8 @@ const wakeUpSchema = z.discriminatedUnion('type', [
       .regex(/^[0-9]{1,20}-[0-9]{1,20}$/)
       .optional(),
   }),
+  /** To all hosts: the configuration of the fleet has changed. */
+  z.object({ type: z.literal('configuration') }),
   /** To all hosts: a call of the tool was added. */
   z.object({ type: z.literal('tool'), name: toolNameSchema }),
 ]);
