@@ -3,9 +3,9 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../steps.ts';
 import { readClasses, readTypes } from './read-types.ts';
-import { writeMethods, writePages } from './write-pages.ts';
+import { writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
 
 const directory = join(root, 'docs/reference');
 await mkdir(directory, { recursive: true });
-for (const { path, text } of [...writePages(readTypes()), writeMethods(readClasses())])
-  await writeFile(join(directory, path), text);
+const pages = [...writePages(readTypes()), writeMethods(readClasses()), writeConfigurationSchema()];
+for (const { path, text } of pages) await writeFile(join(directory, path), text);

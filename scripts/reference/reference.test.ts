@@ -13,7 +13,7 @@ import {
   readUnexported,
   type TypeEntry,
 } from './read-types.ts';
-import { DEFAULTS_OF, writeMethods, writePages } from './write-pages.ts';
+import { DEFAULTS_OF, writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
 
 let types: TypeEntry[];
 let classes: ClassEntry[];
@@ -24,7 +24,7 @@ beforeAll(() => {
 
 describe('the reference of the SDK', () => {
   test('is the output of npm run reference', async () => {
-    for (const { path, text } of [...writePages(types), writeMethods(classes)])
+    for (const { path, text } of [...writePages(types), writeMethods(classes), writeConfigurationSchema()])
       expect(await readFile(join(root, 'docs/reference', path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
   });
 

@@ -1,4 +1,5 @@
 import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
+import { fleetConfigurationSchema } from '../../libs/protocol/src/fleet-configuration.ts';
 import { describeAmount } from './describe-default.ts';
 import type { ClassEntry, FieldEntry, TypeEntry } from './read-types.ts';
 
@@ -91,6 +92,7 @@ const ELSEWHERE = new Set([
   'ErrorCode',
   'EventType',
   'ExecutionOptions',
+  'FleetConfigurationInput',
   'LogRange',
   'RunOptionsInput',
   'SessionEvent',
@@ -106,6 +108,12 @@ export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
   AttachOptions: 'terminal',
   BatchOptions: 'batch',
 };
+
+/** Returns the JSON Schema of the file that `config apply` reads. */
+export function writeConfigurationSchema(): Page {
+  const schema = fleetConfigurationSchema.toJSONSchema({ io: 'input' });
+  return { path: 'fleet-configuration.schema.json', text: `${JSON.stringify(schema, undefined, 2)}\n` };
+}
 
 export function writePages(types: readonly TypeEntry[]): Page[] {
   const placed = new Set([...PLANS.flatMap((plan) => plan.types), ...ELSEWHERE]);

@@ -1,8 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fleetKeys, type HostInfo } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
+import { keyspaceOf } from '../support/keyspace.ts';
+import { connectTestRedis } from '../support/mailbox-session.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -61,6 +64,51 @@ describe('the fleet on the command line', () => {
     expect((await cli.text(['wait', stdout.trim()])).exitCode).toBe(0);
     expect((await cli.text(['close', 'open-1'])).stderr).toBe('shellfleet: open-1 was not open.\n');
     await Promise.all([...ids, 'waits'].map(async (id) => (await stack.fleet.session(id)).close()));
+  });
+
+  test('takes its configuration from config apply, and keeps the last valid one', async () => {
+    const file = join(directory, 'fleet.yaml');
+    await writeFile(file, 'tenants:\n  - { name: builds, weight: 0 }\n');
+    const wrong = `shellfleet: ${file}, line 2: tenants[0].weight must be more than 0`;
+    for (const verb of ['check', 'apply'])
+      expect(await cli.text(['config', verb, file])).toMatchObject({
+        exitCode: 2,
+        stderr: expect.stringContaining(wrong),
+      });
+    expect((await cli.text(['config', 'show'])).stderr).toContain('No configuration was applied');
+    await writeFile(file, 'tenants:\n  - { name: builds, weight: 2 }\n  - { name: nightly, maxSessions: 40 }\n');
+    expect((await cli.text(['config', 'apply', file, '--by', 'ada'])).stderr).toBe(
+      'shellfleet: Revision 1 is applied: 2 tenants.\n',
+    );
+    const untilHost = (has: (host: HostInfo) => boolean) =>
+      until(
+        () => stack.fleet.hosts(),
+        ([host]) => host !== undefined && has(host),
+      );
+    await untilHost(({ configuration }) => configuration === 1);
+    const [shown] = jsonLines((await cli.text(['config', 'show', '--json'])).stdout);
+    const tenants = [
+      { name: 'builds', weight: 2 },
+      { name: 'nightly', weight: 1, maxSessions: 40 },
+    ];
+    expect(shown).toMatchObject({ revision: 1, appliedBy: 'ada', configuration: { tenants }, hostsBehind: [] });
+
+    const { configuration } = fleetKeys(keyspaceOf(stack.namespace));
+    await using server = await connectTestRedis();
+    await server.redis.hset(configuration, { revision: 2, configuration: '{"tenants":[{}]}' });
+    const [host] = await untilHost(({ warnings }) => warnings !== undefined);
+    expect(host).toMatchObject({
+      configuration: 1,
+      warnings: [expect.stringMatching(/^Revision 2 .* revision 1 holds\.$/)],
+    });
+    expect(stack.workers[0]?.log).toContain('configuration.refused');
+    expect(await cli.text(['config', 'show'])).toMatchObject({ exitCode: 2 });
+
+    await server.redis.del(configuration);
+    await untilHost(({ warnings = [] }) => warnings.some((warning) => warning.includes('is no longer in Redis')));
+    expect((await cli.text(['config', 'show'])).stderr).toContain('h1 has not read it: it uses revision 1.');
+    await cli.text(['config', 'apply', file]);
+    await untilHost(({ warnings }) => warnings === undefined);
   });
 
   test('gives a session a fresh shell with restart, which fails for a missing session', async () => {

@@ -1,6 +1,8 @@
 import { readAuditHeads, readAuditPlaces, readRecord } from '@shellfleet/mailbox';
 import {
+  type AppliedConfiguration,
   type AuditHead,
+  type FleetConfigurationInput,
   type HostInfo,
   parseCommandId,
   type Result,
@@ -8,11 +10,13 @@ import {
   type SessionSpec,
   ShellfleetError,
 } from '@shellfleet/protocol';
+import { readFleetConfiguration } from '@shellfleet/redis';
 import { Approvals } from './approvals/approvals.ts';
 import { Batch } from './batch/batch.ts';
 import type { BatchOptions, Task } from './batch/task.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
+import { type ApplyOptions, applyConfiguration } from './hosts/apply-configuration.ts';
 import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
@@ -124,6 +128,22 @@ export class Fleet implements AsyncDisposable {
   /** Lists the registered hosts of the fleet, with their last heartbeats. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
+  }
+
+  /**
+   * Returns the configuration of the fleet, or undefined if none was applied. Rejects with COMMAND_INVALID for one that
+   * this version cannot use.
+   */
+  configuration(): Promise<AppliedConfiguration | undefined> {
+    return readFleetConfiguration(this.#view.redis, this.#view.fleet);
+  }
+
+  /**
+   * Replaces the configuration of the fleet, and resolves with its revision. Hosts read it within seconds. Rejects with
+   * COMMAND_INVALID for an invalid one, and with QUEUE_UNAVAILABLE also when the user of Redis may not write it.
+   */
+  async applyConfiguration(configuration: FleetConfigurationInput, options: ApplyOptions = {}): Promise<number> {
+    return applyConfiguration(this.#view, configuration, options);
   }
 
   /**

@@ -1,4 +1,5 @@
 export type {
+  AppliedConfiguration,
   Approval,
   ApprovalAnsweredData,
   ApprovalPolicy,
@@ -25,6 +26,8 @@ export type {
   FailureResult,
   FileInfo,
   FirstAttempt,
+  FleetConfiguration,
+  FleetConfigurationInput,
   HostInfo,
   HostPolicy,
   KeptSandbox,
@@ -57,6 +60,7 @@ export type {
   StdinSource,
   StreamName,
   SuccessResult,
+  TenantConfiguration,
   TimeoutResult,
   ToolCallEvent,
   ToolError,
@@ -85,6 +89,7 @@ export type {
 } from './files/files.ts';
 export { Fleet } from './fleet.ts';
 export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFleetFile } from './fleet-file.ts';
+export type { ApplyOptions } from './hosts/apply-configuration.ts';
 export type { DrainOptions } from './hosts/drain-host.ts';
 export { FleetHosts } from './hosts/fleet-hosts.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';

@@ -30,6 +30,7 @@ const tenantSchema = z.strictObject(
 export const fleetConfigurationSchema = z
   .strictObject(
     {
+      /** Tenants with a weight or a quota of their own. */
       tenants: z
         .array(tenantSchema, 'must be a list of tenants')
         .max(MOST_TENANTS, `must have at most ${MOST_TENANTS} tenants`)
@@ -44,33 +45,49 @@ export const fleetConfigurationSchema = z
         .default([])
         .describe('Tenants with a weight or a quota of their own; others have the defaults'),
     },
-    'must have only these sections: tenants',
+    'must have only these sections: tenants (those of a host are in SHELLFLEET_CONFIG)',
   )
   .meta({ title: "A fleet's configuration" });
 
-export type FleetConfiguration = z.output<typeof fleetConfigurationSchema>;
-
+/** Configuration of a whole fleet. Every host uses it. */
+export interface FleetConfiguration {
+  /** Tenants with a weight or a quota of their own. Others have the defaults. */
+  tenants: TenantConfiguration[];
+}
 /** Share and quota of one tenant. */
-export interface TenantShare {
+export interface TenantConfiguration {
+  /** Name of the tenant. */
+  name: string;
+  /** The tenant's share of the slots while others wait, relative to the weights of the others. */
   weight: number;
-  /** Most sessions that hold a slot at once. Undefined: no limit. */
+  /** Most sessions of the tenant that hold a slot at once. Absent: no limit. */
   maxSessions?: number | undefined;
 }
+/** The configuration as its author writes it, without the defaults. */
+export type FleetConfigurationInput = z.input<typeof fleetConfigurationSchema>;
 
-/** Returns the share of a tenant. A tenant that the configuration does not list has the defaults. */
-export function shareOf({ tenants }: FleetConfiguration, tenant: string): TenantShare {
+/** Returns the share and the quota of a tenant. A tenant that the configuration does not list has the defaults. */
+export function shareOf({ tenants }: FleetConfiguration, tenant: string): Omit<TenantConfiguration, 'name'> {
   const { weight = 1, maxSessions } = tenants.find(({ name }) => name === tenant) ?? {};
   return { weight, maxSessions };
 }
 
-/** Hash `fleetKeys().configuration`: the newest configuration of the fleet. */
+/** Schema of the hash `fleetKeys().configuration`. */
 export const appliedConfigurationSchema = z.object({
-  /** Rises with each `config apply`. */
   revision: z.coerce.number().int().min(1),
   configuration: z.string().transform(tryJson).pipe(fleetConfigurationSchema),
-  /** Name of the person or program that applied it, as the client gave it. */
   appliedBy: z.string(),
-  /** When it was applied; ISO 8601. */
   appliedAt: z.iso.datetime(),
 });
-export type AppliedConfiguration = z.output<typeof appliedConfigurationSchema>;
+
+/** The newest configuration that was applied to the fleet. */
+export interface AppliedConfiguration {
+  /** Number that rises with each configuration that is applied. */
+  revision: number;
+  /** The configuration, with its defaults. */
+  configuration: FleetConfiguration;
+  /** Name of the person or program that applied it, as the client gave it. */
+  appliedBy: string;
+  /** Time at which it was applied; ISO 8601. */
+  appliedAt: string;
+}

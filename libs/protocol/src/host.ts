@@ -69,6 +69,8 @@ export const hostBeatSchema = z.object({
   heldMs: z.number().optional(),
   /** `SHELLFLEET_RETENTION`, which all live hosts of a fleet share. */
   retentionMs: z.number().default(LIMITS.defaultRetentionMs),
+  /** Revision of the fleet's configuration that the host uses; 0 for the defaults. */
+  configuration: z.number().default(0),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
@@ -92,6 +94,8 @@ export interface HostInfo {
   policies: string[];
   /** Version of the worker. */
   version: string;
+  /** Revision of the fleet's configuration that the host uses; 0 for the defaults. */
+  configuration: number;
   /** Time of the last heartbeat; ISO 8601. */
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */

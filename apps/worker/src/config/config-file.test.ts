@@ -74,6 +74,10 @@ codex:
       'rulez: []',
       "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, codex; it has the unknown field 'rulez'",
     ],
+    [
+      'tenants: [{ name: builds }]',
+      'line 1: tenants belongs to the fleet, not to one host: write it with `shellfleet config apply FILE`',
+    ],
     ['rules: rules.yaml', 'line 1: rules must be a list of files'],
     ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
     ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],

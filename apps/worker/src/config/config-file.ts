@@ -11,6 +11,11 @@ import { keysSchema } from './keys-section.ts';
 // The file that SHELLFLEET_CONFIG names has the settings that need more structure than a variable. Each section has its
 // schema in a file here. Without the file, each section has its defaults.
 
+/** Section of the fleet's configuration, which no host has. */
+const fleetSection = z
+  .never('belongs to the fleet, not to one host: write it with `shellfleet config apply FILE`')
+  .optional();
+
 const configFileSchema = z.strictObject(
   {
     rules: rulesSectionSchema.default([]).describe('Files with rules about commands; all hold together'),
@@ -21,6 +26,7 @@ const configFileSchema = z.strictObject(
     approvals: approvalsSchema.prefault({}).describe('The questions that wait for a person'),
     keys: keysSchema.optional().describe('Who may submit and who may answer; without it nothing has to be signed'),
     audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
+    tenants: fleetSection,
     codex: codexSchema.prefault({}).describe('Settings of the Codex CLI, for the policy of that name'),
   },
   'must have only these sections: rules, allow, escalation, approvals, keys, audit, codex',

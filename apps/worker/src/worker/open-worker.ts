@@ -32,6 +32,7 @@ import { type HostRoom, watchHostRoom } from './host-room.ts';
 import { HostedSessions } from './hosted-sessions.ts';
 import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
+import { type FleetConfigurationWatch, watchFleetConfiguration } from './watch-fleet-configuration.ts';
 import { type OtherFleets, watchOtherFleets } from './watch-other-fleets.ts';
 
 export interface WorkerOptions {
@@ -62,6 +63,7 @@ export interface OpenWorker {
   readonly heartbeat: Heartbeat;
   readonly settling: Settling;
   readonly drainRequest: DrainRequest;
+  readonly fleetConfiguration: FleetConfigurationWatch;
   /** Returns whether this host takes nothing new, for good or until its operator withdraws the request. */
   isDraining(): boolean;
   readonly room: HostRoom;
@@ -90,6 +92,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const least = settings.leastFree;
   const room = await watchHostRoom({ stateDirectory: settings.stateDirectory, least, logger, onRoom: onFree });
   const drainRequest = await readDrainRequest(services);
+  const fleetConfiguration = await watchFleetConfiguration(services);
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
   const problems = () => [services.sandboxes.problem(), room.problem()].filter((problem) => problem !== undefined);
   const { webhook } = settings.file.approvals;
@@ -109,7 +112,8 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   });
   const settling = new Settling({ ...services, onSettled: onFree });
   const otherFleets = await watchOtherFleets(services);
-  const warnings = () => [...options.warnings(), ...(announcer?.warnings ?? []), ...otherFleets.warnings()];
+  const warnings = () =>
+    [options.warnings(), announcer?.warnings ?? [], otherFleets.warnings(), fleetConfiguration.warnings()].flat();
   const heartbeat = await startHeartbeat({
     ...{ redis, fleet, claim, leases: host.leases, logger, onReplaced: options.onReplaced },
     requireFleet: (via) =>
@@ -122,6 +126,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
       ...describeHost(host, sessions),
       ...abilitiesOf(services, options.offer),
       ...{ draining: isDraining(), problems: problems(), warnings: warnings(), heldMs: heldTimes.median() },
+      configuration: fleetConfiguration.revision,
     }),
   });
   // Another worker may have started at the same time. At least one of the two sees the other's heartbeat.
@@ -133,6 +138,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   declareAfterReconnection({ host, sessions, heartbeat, settling });
   return {
     ...{ host, options, sessions, heartbeat, settling, drainRequest, isDraining, room, otherFleets, announcer },
+    fleetConfiguration,
     ...{ wakeUps, stopping, closed },
   };
 }

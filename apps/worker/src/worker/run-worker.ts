@@ -57,14 +57,20 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     void open.heartbeat.beatNow();
   });
   const onDrain = () => void drainRequest.look();
+  const onConfiguration = async () => {
+    await open.fleetConfiguration.look();
+    await open.heartbeat.beatNow();
+  };
   const readCalls = () => readHostCalls({ ...host, sessions, tools, onDrain });
-  const subscription = await subscribeToWakeUps(host, { sessions, tools, approvals, jobs: wakeUps, readCalls });
+  const subscription = await subscribeToWakeUps(host, {
+    ...{ sessions, tools, approvals, jobs: wakeUps, readCalls, onConfiguration },
+  });
   // Reads calls that came before the subscription.
   await readCalls();
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
   const rounds: (Closable | undefined)[] = [
-    ...[draining, open.room, open.otherFleets, open.announcer],
+    ...[draining, open.room, open.otherFleets, open.announcer, open.fleetConfiguration],
     requeueRegularly(host, settling),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),

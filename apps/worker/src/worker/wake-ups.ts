@@ -12,6 +12,8 @@ export interface WakeUpTargets {
   /** Wakes the loop that fetches sessions. */
   jobs: Notifier;
   readCalls(): Promise<void>;
+  /** Reads the configuration of the fleet. */
+  onConfiguration(): Promise<void>;
 }
 
 /** Subscribes to all wake-ups for this host, over one connection, and passes each to its target. */
@@ -33,7 +35,7 @@ export async function subscribeToWakeUps(
 function deliver(
   wakeUp: WakeUp,
   offers: SessionHost['offers'],
-  { sessions, tools, jobs, readCalls, approvals }: WakeUpTargets,
+  { sessions, tools, jobs, readCalls, onConfiguration, approvals }: WakeUpTargets,
 ): void {
   switch (wakeUp.type) {
     case 'sessions':
@@ -44,6 +46,9 @@ function deliver(
       break;
     case 'answers':
       void approvals.wakeUp(wakeUp.tenant, wakeUp.confirm);
+      break;
+    case 'configuration':
+      void onConfiguration();
       break;
     case 'calls':
       void readCalls();

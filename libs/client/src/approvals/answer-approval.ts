@@ -1,4 +1,3 @@
-import { hostname, userInfo } from 'node:os';
 import {
   digestOfQuestion,
   isAnswerWaiting,
@@ -18,6 +17,7 @@ import {
   ShellfleetError,
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
+import { nameOfThisUser } from '../connection/name-of-this-user.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
 /** Time in which a live host applies an answer. Without a live host, the answer waits until one is up. */
@@ -118,12 +118,4 @@ function offersNoRule(id: string): ShellfleetError {
   return new ShellfleetError('COMMAND_INVALID', `The question ${id} ${message}.`, {
     issues: [{ path: 'scope', message }],
   });
-}
-
-function nameOfThisUser(): string {
-  try {
-    return `${userInfo().username}@${hostname()}`.slice(0, 256);
-  } catch {
-    return `unknown@${hostname()}`.slice(0, 256); // a user without a name
-  }
 }

@@ -26,8 +26,12 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   const seenAt = new Date(seenMs).toISOString();
   const parsed = hostBeatSchema.safeParse(tryJson(beat));
   if (!parsed.success)
-    return { id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '', seenAt };
-  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings } = parsed.data;
+    return {
+      ...{ id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '' },
+      ...{ configuration: 0, seenAt },
+    };
+  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings, configuration } =
+    parsed.data;
   const info = {
     id,
     state: draining ? 'draining' : 'up',
@@ -37,6 +41,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
     running,
     policies,
     version,
+    configuration,
     seenAt,
   } as const;
   return {
