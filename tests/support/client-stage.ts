@@ -16,7 +16,7 @@ export interface ClientStage extends AsyncDisposable {
   keyspace: string;
   sealKey: string;
   connect(options?: ConnectOptions): Promise<Fleet>;
-  startHost(options?: { id?: string; slots?: number }): Promise<StageHost>;
+  startHost(options?: { id?: string; slots?: number; env?: NodeJS.ProcessEnv }): Promise<StageHost>;
   /** Every key of the namespace. */
   keys(): Promise<string[]>;
 }
@@ -48,7 +48,7 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
       fleets.push(fleet);
       return fleet;
     },
-    async startHost({ id = 'host-1', slots = 100 } = {}) {
+    async startHost({ id = 'host-1', slots = 100, env = {} } = {}) {
       const began: StageHost['began'] = [];
       const runScript =
         (session: string): RunScript =>
@@ -57,7 +57,7 @@ export async function setClientStage(own?: OwnRedis): Promise<ClientStage> {
           return runInSh(start, keeper);
         };
       const { worker } = await startFakeShellWorker({
-        ...{ redisUrl: redisServer.url, namespace, sealKey, id, slots, runScript },
+        ...{ redisUrl: redisServer.url, namespace, sealKey, id, slots, env, runScript },
       });
       let left = false;
       closing.push(async () => !left && worker.close('end', 0));

@@ -41,6 +41,8 @@ interface Options {
   sealKey: string;
   id: string;
   slots?: number;
+  /** More settings of the worker. */
+  env?: NodeJS.ProcessEnv;
   rules?: Rules;
   pendingPerTenant?: number;
   webhook?: { url: URL; secret: string };
@@ -64,6 +66,9 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     SHELLFLEET_STATE_DIR: tmpdir(),
     SHELLFLEET_MIN_FREE_DISK: '0',
     SHELLFLEET_MIN_FREE_MEMORY: '0',
+    SHELLFLEET_MAX_MEMORY_PRESSURE: '100',
+    SHELLFLEET_MAX_IO_PRESSURE: '100',
+    ...options.env,
   });
   const { file } = given;
   const { pendingPerTenant = file.approvals.pendingPerTenant } = options;

@@ -28,6 +28,7 @@ export type {
   FirstAttempt,
   FleetConfiguration,
   FleetConfigurationInput,
+  HostGate,
   HostInfo,
   HostPolicy,
   KeptSandbox,

@@ -41,6 +41,16 @@ export const hostOfferSchema = z.object({
 });
 export type HostOffer = z.infer<typeof hostOfferSchema>;
 
+const hostGateSchema = z.object({
+  reason: z.string().nullable(),
+  refusal: z.object({ at: z.string(), reason: z.string() }).nullable(),
+  opening: z.number(),
+  freeMemoryBytes: z.number(),
+  freeDiskBytes: z.number().nullable(),
+  memoryPressure: z.number().nullable(),
+  ioPressure: z.number().nullable(),
+});
+
 /** Heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),
@@ -62,6 +72,8 @@ export const hostBeatSchema = z.object({
   draining: z.boolean(),
   /** Why the host takes no new session at present, one sentence each. */
   problems: z.array(z.string()).default([]),
+  /** What decides whether the host takes a further session. */
+  gate: hostGateSchema.optional(),
   /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings: z.array(z.string()).default([]),
   defaultImage: z.string(),
@@ -74,13 +86,31 @@ export const hostBeatSchema = z.object({
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
 
+/** What decides whether a host with a free slot takes a further session, as of its last heartbeat. */
+export interface HostGate {
+  /** Why the host would take no further session now. `null` when it would. */
+  reason: string | null;
+  /** When the host last took no session in spite of a free slot (ISO 8601), and why. `null` if it never did. */
+  refusal: { at: string; reason: string } | null;
+  /** Sessions that are being opened, or wait on the host for that. */
+  opening: number;
+  /** Memory that programs could use without swapping. */
+  freeMemoryBytes: number;
+  /** Free space on the disk of the state directory. `null` if it cannot be read. */
+  freeDiskBytes: number | null;
+  /** Percentage of the last 10 s in which all processes waited for memory. `null` if the kernel does not measure it. */
+  memoryPressure: number | null;
+  /** The same for the disks, of the last minute. */
+  ioPressure: number | null;
+}
+
 /** A host of the fleet, as its last heartbeat describes it. */
 export interface HostInfo {
   /** Name of the host, `SHELLFLEET_HOST_ID`. */
   id: string;
   /** State of the host. `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
   state: 'up' | 'draining' | 'unreachable';
-  /** Sessions with a shell that the host can have at once, `SHELLFLEET_SLOTS`. */
+  /** Sessions with a shell that the host can have at once, `SHELLFLEET_SLOTS`, while it has room for them. */
   slots: number;
   /** Number of free slots. */
   free: number;
@@ -100,6 +130,8 @@ export interface HostInfo {
   seenAt: string;
   /** Why the host takes no new session at present, one sentence each. Absent when it takes them. */
   problems?: string[];
+  /** What decides whether the host takes a further session. Absent when it is unreachable. */
+  gate?: HostGate;
   /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings?: string[];
 }

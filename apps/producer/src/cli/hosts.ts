@@ -49,19 +49,20 @@ async function list(context: Context, json: boolean): Promise<void> {
       return;
     }
     const rows = hosts.map(
-      ({ id, state, slots, free, held, policies, version, seenAt, problems = [], warnings = [] }) => [
+      ({ id, state, slots, free, held, policies, version, seenAt, gate, problems = [], warnings = [] }) => [
         id,
         state,
         held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`,
         policies.join(','),
         version,
         seenAt,
-        problems.join(' '),
+        gate?.refusal?.at ?? '-',
+        gate?.reason ?? problems.join(' '),
         warnings.join(' '),
       ],
     );
     await terminal.table([
-      ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'TAKES NOTHING NEW BECAUSE', 'TO MEND'],
+      ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'LAST REFUSED', 'TAKES NOTHING NEW BECAUSE', 'TO MEND'],
       ...rows,
     ]);
   });

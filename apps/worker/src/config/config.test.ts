@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from './config.ts';
 
@@ -56,6 +57,15 @@ describe('the configuration', () => {
     });
   });
 
+  test('has a slot for each 16 MiB of memory, at most one for each uid', () => {
+    const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+    expect(readConfig({}).slots).toBe(Math.min(10_000, Math.floor(memoryBytes / 2 ** 24)));
+    expect(readConfig({ SHELLFLEET_UIDS: '200000-200002' }).slots).toBe(3);
+    expect(() => readConfig({ SHELLFLEET_UIDS: '200000-200002', SHELLFLEET_SLOTS: '4' })).toThrow(
+      'SHELLFLEET_UIDS must have at least as many uids as there are slots, 4',
+    );
+  });
+
   test.each([
     ['SHELLFLEET_REDIS_URL', 'localhost:6379', 'must be a redis://'],
     ['SHELLFLEET_REDIS_URL', 'http://x', 'must be a redis://'],
@@ -72,7 +82,7 @@ describe('the configuration', () => {
     ['SHELLFLEET_USERS', 'admin', "knows 'root' and 'image'"],
     ['SHELLFLEET_UIDS', '200000', 'must be a range'],
     ['SHELLFLEET_UIDS', '0-2000', 'must begin at 1000 or more'],
-    ['SHELLFLEET_UIDS', '200000-200000', 'must have at least as many uids as there are slots'],
+    ['SHELLFLEET_MAX_MEMORY_PRESSURE', '101', 'must be at most 100'],
     ['SHELLFLEET_DISK_BYTES', '10g', 'must be a number'],
     ['SHELLFLEET_TOOLS', 'tools.ts', 'absolute'],
     ['SHELLFLEET_TOOL_SLOTS', '0', 'must be at least 1'],

@@ -17,8 +17,9 @@ import { type ConfigFile, readConfigFile } from './config-file.ts';
 // The only reader of the environment in this app. Each setting has a default, a unit, and a line of documentation.
 
 const MIB = 1024 * 1024;
-/** Least memory of the host for one session and the processes that serve it. */
-const SLOT_BYTES = 64 * MIB;
+/** Memory that an idle session takes at most, with the processes that serve it. */
+export const SESSION_BYTES = 16 * MIB;
+const MOST_SLOTS = 10_000;
 /** Paths through which a session could change the host, or read more than a project. */
 const NEVER_MOUNTED = [
   '/',
@@ -78,9 +79,9 @@ const environmentSchema = z.object({
   SHELLFLEET_HOST_ID: hostIdSchema
     .optional()
     .describe('Name of this host; default: made once, kept in the state directory'),
-  SHELLFLEET_SLOTS: wholeNumber(1, 10_000)
-    .default(Math.max(1, Math.min(32, Math.floor(totalmem() / SLOT_BYTES))))
-    .describe('Open sessions at a time; default: 32, or memory / 64 MiB if that is less'),
+  SHELLFLEET_SLOTS: wholeNumber(1, MOST_SLOTS)
+    .optional()
+    .describe('Most open sessions at a time, while there is room; default: memory / 16 MiB'),
   SHELLFLEET_POLICIES: list
     .pipe(policiesSchema)
     .optional()
@@ -200,6 +201,14 @@ const environmentSchema = z.object({
   SHELLFLEET_MIN_FREE_MEMORY: wholeNumber(0, 2 ** 50)
     .optional()
     .describe('Bytes; with less free memory it takes none either; default: 256 MiB, or a twentieth of the memory'),
+  SHELLFLEET_MAX_MEMORY_PRESSURE: wholeNumber(0, 100)
+    .default(20)
+    .describe(
+      'Percent of the last 10 s in which all processes waited for memory; above it, no new session. 100: no bound; default: 20',
+    ),
+  SHELLFLEET_MAX_IO_PRESSURE: wholeNumber(0, 100)
+    .default(80)
+    .describe('The same for the disks, of the last minute; default: 80'),
   SHELLFLEET_CONFIG: z
     .string()
     .optional()
@@ -246,6 +255,8 @@ export interface WorkerConfig {
   diskBytes: number | undefined;
   /** Free space below which the host takes no new session. */
   leastFree: { diskBytes: number | undefined; memoryBytes: number | undefined };
+  /** Percentages of time spent waiting, above which it takes none either. */
+  mostPressure: { memory: number; io: number };
   /** Bounds of the containers that are kept for a post-mortem. */
   keep: KeepBounds;
   /** Contents of the file that SHELLFLEET_CONFIG names. */
@@ -266,7 +277,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     throw new ConfigError(parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`).join('; '));
   }
   const values = parsed.data;
-  const { SHELLFLEET_UIDS: uids, SHELLFLEET_SLOTS: slots } = values;
+  const { SHELLFLEET_UIDS: uids } = values;
+  const slots = values.SHELLFLEET_SLOTS ?? usualSlots(uids);
   if (uids !== undefined && uids.last - uids.first + 1 < slots)
     throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
   const file = readFile(values.SHELLFLEET_CONFIG);
@@ -278,7 +290,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
     hostId: values.SHELLFLEET_HOST_ID,
-    slots: values.SHELLFLEET_SLOTS,
+    slots,
     policies,
     hostUser: { user: values.SHELLFLEET_HOST_USER, sharedUid: values.SHELLFLEET_HOST_SHARED_UID === '1' },
     codexProgram: values.SHELLFLEET_CODEX,
@@ -306,12 +318,21 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     readerStallMs: values.SHELLFLEET_READER_STALL,
     diskBytes: values.SHELLFLEET_DISK_BYTES,
     leastFree: { diskBytes: values.SHELLFLEET_MIN_FREE_DISK, memoryBytes: values.SHELLFLEET_MIN_FREE_MEMORY },
+    mostPressure: { memory: values.SHELLFLEET_MAX_MEMORY_PRESSURE, io: values.SHELLFLEET_MAX_IO_PRESSURE },
     keep: { containers: values.SHELLFLEET_KEEP_CONTAINERS, ageMs: values.SHELLFLEET_KEEP_AGE },
     file,
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
   };
+}
+
+/** Returns how many idle sessions fit in the memory, at most one for each uid. */
+function usualSlots(uids: WorkerConfig['uids']): number {
+  // Zero without a limit of the control group, or an immense number.
+  const memoryBytes = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY);
+  const ofUids = uids === undefined ? MOST_SLOTS : uids.last - uids.first + 1;
+  return Math.max(1, Math.min(MOST_SLOTS, ofUids, Math.floor(memoryBytes / SESSION_BYTES)));
 }
 
 function readFile(path: string | undefined): ConfigFile {

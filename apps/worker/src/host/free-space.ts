@@ -33,6 +33,6 @@ export function describeShortage(what: string, space: Space, leastBytes: number,
   return `${what} has ${inMib(space.freeBytes)} free of ${inMib(space.totalBytes)}; ${variable} is ${inMib(leastBytes)}.`;
 }
 
-function inMib(bytes: number): string {
+export function inMib(bytes: number): string {
   return `${Math.floor(bytes / 2 ** 20)} MiB`;
 }

@@ -8,7 +8,12 @@ import type { OpenWorker } from './open-worker.ts';
 const job = (session: string): SessionJob => ({ tenant: 't', session }) as SessionJob;
 
 /** Fetches until `served` sessions are served; `locked` are the jobs that Redis has locked for this host. */
-async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: SessionJob[], served: number) {
+async function fetchAll(
+  fetches: (SessionJob | Error | undefined)[],
+  locked: SessionJob[],
+  served: number,
+  admits = () => true,
+) {
   const stopping = new AbortController();
   const sessions = new Map<string, SessionJob>([['served', job('served')]]);
   const jobs = {
@@ -21,7 +26,9 @@ async function fetchAll(fetches: (SessionJob | Error | undefined)[], locked: Ses
   };
   const logger = pino({ level: 'silent' });
   const worker = {
-    host: { jobs, logger, settings: { slots: 10 }, takesNew: () => true },
+    host: { jobs, logger, settings: { slots: 10 } },
+    gate: { admits, taken: () => {} },
+    isDraining: () => false,
     sessions: {
       get size() {
         return sessions.size;
@@ -54,6 +61,12 @@ describe('the fetch of sessions', () => {
       served: ['served', 'next'],
       calls: [2, 1],
     });
+  });
+
+  test('asks the gate before each one', async () => {
+    const admits = vi.fn(() => true).mockReturnValueOnce(false);
+    expect((await fetchAll([job('a'), job('b')], [], 2, admits)).calls).toEqual([2, 0]);
+    expect(admits).toHaveBeenCalledTimes(3);
   });
 
   test('does not read the locks while fetches get their replies', async () => {

@@ -6,24 +6,31 @@ import type { OpenWorker } from './open-worker.ts';
 /** Interval at which the queue and the calls are read without a wake-up. */
 const POLL_MS = 1_000;
 
-/** Takes sessions from the queue while the fleet is settled and slots are free. Resolves when the worker stops. */
+/**
+ * Takes sessions from the queue while the fleet is settled, slots are free and the gate is open. Resolves when the
+ * worker stops.
+ */
 export async function fetchSessions(worker: OpenWorker, readCalls: () => Promise<void>): Promise<void> {
-  const { host, sessions, settling, wakeUps, stopping } = worker;
+  const { host, gate, sessions, settling, wakeUps, stopping } = worker;
   const { logger } = host;
   const { slots } = host.settings;
   let replyLost = false;
   while (!stopping.signal.aborted) {
     const failedBefore: boolean = replyLost;
-    const mayTake = host.takesNew() && settling.settled;
+    const hasSlot = sessions.size < slots;
+    const mayTake = hasSlot && !worker.isDraining() && settling.settled && gate.admits();
     const jobs: SessionJob[] | Error =
-      (replyLost || mayTake) && sessions.size < slots ? await fetchJobs(worker, replyLost, mayTake).catch(toError) : [];
+      (replyLost && hasSlot) || mayTake ? await fetchJobs(worker, replyLost, mayTake).catch(toError) : [];
     replyLost = jobs instanceof Error;
     if (jobs instanceof Error) {
       // Logged once per outage.
       if (!failedBefore) logger.warn({ err: jobs }, 'queue.unavailable');
       await delay(REDIS_DEADLINE_MS / 4);
     } else if (jobs.length > 0) {
-      for (const job of jobs) sessions.serve(job);
+      for (const job of jobs) {
+        gate.taken();
+        sessions.serve(job);
+      }
     } else {
       await wakeUps.wait({ timeoutMs: POLL_MS });
       await readCalls();

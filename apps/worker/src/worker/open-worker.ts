@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { Notifier } from '@shellfleet/concurrency';
 import { createSessionJobs, offeredClasses } from '@shellfleet/placement';
 import {
@@ -9,12 +8,13 @@ import {
   type ShellfleetError,
 } from '@shellfleet/protocol';
 import { describeRedis, recordRetention, requireFleet } from '@shellfleet/redis';
-import pLimit from 'p-limit';
 import type { Admission } from '../admission/admission.ts';
 import type { Answers, Rules } from '../admission/create-admission.ts';
 import { Announcer } from '../approvals/announce-questions.ts';
 import type { AnswerCheck } from '../approvals/apply-answers.ts';
 import { HostApprovals } from '../approvals/host-approvals.ts';
+import { type Gate, openGate } from '../gate/gate.ts';
+import { readRoom } from '../gate/read-room.ts';
 import { claimHostId } from '../lease/boot-claim.ts';
 import { refuseOtherRetention } from '../lease/fleet-retention.ts';
 import { type Heartbeat, startHeartbeat } from '../lease/heartbeat.ts';
@@ -28,7 +28,6 @@ import type { Tool } from '../tools/load-tools.ts';
 import { CanServe } from './can-serve.ts';
 import { declareAfterReconnection } from './declare-after-reconnection.ts';
 import { type DrainRequest, readDrainRequest } from './drain-request.ts';
-import { type HostRoom, watchHostRoom } from './host-room.ts';
 import { HostedSessions } from './hosted-sessions.ts';
 import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
@@ -66,7 +65,7 @@ export interface OpenWorker {
   readonly fleetConfiguration: FleetConfigurationWatch;
   /** Returns whether this host takes nothing new, for good or until its operator withdraws the request. */
   isDraining(): boolean;
-  readonly room: HostRoom;
+  readonly gate: Gate;
   readonly otherFleets: OtherFleets;
   readonly announcer: Announcer | undefined;
   /** Notified when there may be a job or a free slot, and when the worker stops. */
@@ -89,16 +88,18 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const onFree = () => wakeUps.notify();
   const stopping = new AbortController();
   const closed = new AbortController();
-  const least = settings.leastFree;
-  const room = await watchHostRoom({ stateDirectory: settings.stateDirectory, least, logger, onRoom: onFree });
+  const gate = await openGate({
+    ...{ stateDirectory: settings.stateDirectory, thresholds: settings, readRoom, logger, onRoom: onFree },
+    engineProblem: () => services.sandboxes.problem(),
+  });
   const drainRequest = await readDrainRequest(services);
   const fleetConfiguration = await watchFleetConfiguration(services);
   const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
-  const problems = () => [services.sandboxes.problem(), room.problem()].filter((problem) => problem !== undefined);
   const { webhook } = settings.file.approvals;
   const announcer = webhook && new Announcer({ ...services, webhook });
   const host = await createSessionHost(services, options, {
-    takesNew: () => !isDraining() && problems().length === 0,
+    takesNew: () => !isDraining() && gate.problems().length === 0,
+    limitOpening: (open) => gate.limitOpening(open),
     onAsked: (tenant) => announcer?.asked(tenant),
     signal: closed.signal,
   });
@@ -125,7 +126,8 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     beat: () => ({
       ...describeHost(host, sessions),
       ...abilitiesOf(services, options.offer),
-      ...{ draining: isDraining(), problems: problems(), warnings: warnings(), heldMs: heldTimes.median() },
+      ...{ draining: isDraining(), problems: gate.problems(), gate: gate.describe(), warnings: warnings() },
+      heldMs: heldTimes.median(),
       configuration: fleetConfiguration.revision,
     }),
   });
@@ -137,7 +139,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   await recordRetention(redis, fleet, retentionMs);
   declareAfterReconnection({ host, sessions, heartbeat, settling });
   return {
-    ...{ host, options, sessions, heartbeat, settling, drainRequest, isDraining, room, otherFleets, announcer },
+    ...{ host, options, sessions, heartbeat, settling, drainRequest, isDraining, gate, otherFleets, announcer },
     fleetConfiguration,
     ...{ wakeUps, stopping, closed },
   };
@@ -154,7 +156,11 @@ const abilitiesOf = ({ settings, sealer }: HostServices, allow: HostOffer) => ({
 async function createSessionHost(
   services: HostServices,
   { offer, admission, checkAnswer }: WorkerOptions,
-  { takesNew, ...asking }: Pick<SessionHost, 'takesNew'> & { onAsked(tenant: string): void; signal: AbortSignal },
+  {
+    takesNew,
+    limitOpening,
+    ...asking
+  }: Pick<SessionHost, 'takesNew' | 'limitOpening'> & { onAsked(tenant: string): void; signal: AbortSignal },
 ): Promise<SessionHost> {
   const { settings } = services;
   const offers = offeredClasses(abilitiesOf(services, offer));
@@ -167,8 +173,7 @@ async function createSessionHost(
   const approvals = new HostApprovals({ ...services, ...asking, jobs, check: checkAnswer, mostPending });
   return {
     ...services,
-    ...{ jobs, leases: createLeases(jobs), offers, serves: (spec) => canServe.spec(spec), takesNew },
-    limitOpening: pLimit(2 * availableParallelism()),
+    ...{ jobs, leases: createLeases(jobs), offers, serves: (spec) => canServe.spec(spec), takesNew, limitOpening },
     kept: new KeptSandboxes(services),
     hostEntries: new RunningEntries(),
     ...{ hostAdmission: admission(approvals), approvals },

@@ -70,7 +70,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
   const rounds: (Closable | undefined)[] = [
-    ...[draining, open.room, open.otherFleets, open.announcer, open.fleetConfiguration],
+    ...[draining, open.gate, open.otherFleets, open.announcer, open.fleetConfiguration],
     requeueRegularly(host, settling),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),

@@ -30,7 +30,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
       ...{ id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '' },
       ...{ configuration: 0, seenAt },
     };
-  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings, configuration } =
+  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings, configuration, gate } =
     parsed.data;
   const info = {
     id,
@@ -47,6 +47,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   return {
     ...info,
     ...(held === 0 ? {} : { held }),
+    ...(gate === undefined ? {} : { gate }),
     ...(problems.length === 0 ? {} : { problems }),
     ...(warnings.length === 0 ? {} : { warnings }),
   };

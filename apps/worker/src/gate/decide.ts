@@ -1,0 +1,52 @@
+import { SESSION_BYTES, type WorkerConfig } from '../config/config.ts';
+import { describeShortage, inMib, leastFree, type Space } from '../host/free-space.ts';
+import type { Room } from './read-room.ts';
+
+const MIB = 2 ** 20;
+const USUAL_FREE_DISK_BYTES = 1_024 * MIB;
+const USUAL_FREE_MEMORY_BYTES = 256 * MIB;
+
+/** Settings of the operator. */
+export type Thresholds = Pick<WorkerConfig, 'leastFree' | 'mostPressure'>;
+
+/** Sessions that the measured memory does not contain yet. */
+export interface Opening {
+  /** Sessions that were being opened at the measurement, or were taken since. */
+  sessions: number;
+  /** Sessions that wait here until others have been opened. */
+  waiting: number;
+  /** Number of waiting sessions with which the host takes no further one. */
+  mostWaiting: number;
+}
+
+/** Returns why the host opens no session at present, one sentence each. */
+export function findShortages(stateDirectory: string, room: Room, thresholds: Thresholds): string[] {
+  const { mostPressure } = thresholds;
+  const { disk, memory, memoryPressure, ioPressure } = room;
+  const leastDisk = disk && leastFree(disk, thresholds.leastFree.diskBytes, USUAL_FREE_DISK_BYTES);
+  return [
+    disk && leastDisk && describeShortage(`The disk of ${stateDirectory}`, disk, leastDisk, 'SHELLFLEET_MIN_FREE_DISK'),
+    describeShortage('The memory of the host', memory, leastMemory(memory, thresholds), 'SHELLFLEET_MIN_FREE_MEMORY'),
+    describePressure('memory', memoryPressure, mostPressure.memory, 'SHELLFLEET_MAX_MEMORY_PRESSURE'),
+    describePressure('disks', ioPressure, mostPressure.io, 'SHELLFLEET_MAX_IO_PRESSURE'),
+  ].filter((problem) => typeof problem === 'string');
+}
+
+/** Returns why a host without shortages takes no further session until those that it opens are open. */
+export function findCrowd({ memory }: Room, opening: Opening, thresholds: Thresholds): string | undefined {
+  const { sessions, waiting, mostWaiting } = opening;
+  const neededBytes = sessions * SESSION_BYTES;
+  const leastBytes = leastMemory(memory, thresholds);
+  if (memory.freeBytes - neededBytes < leastBytes)
+    return `The memory of the host has ${inMib(memory.freeBytes)} free, of which ${sessions} sessions that are being opened may take ${inMib(neededBytes)}; SHELLFLEET_MIN_FREE_MEMORY is ${inMib(leastBytes)}.`;
+  if (waiting >= mostWaiting) return `${waiting} sessions of this host wait until others have been opened.`;
+  return undefined;
+}
+
+const leastMemory = (memory: Space, { leastFree: { memoryBytes } }: Thresholds) =>
+  leastFree(memory, memoryBytes, USUAL_FREE_MEMORY_BYTES);
+
+function describePressure(of: string, percent: number | undefined, most: number, variable: string) {
+  if (percent === undefined || percent <= most) return undefined;
+  return `The processes of the host wait for its ${of} ${percent} % of the time; ${variable} is ${most}.`;
+}

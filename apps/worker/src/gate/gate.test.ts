@@ -1,0 +1,95 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Gate, openGate } from './gate.ts';
+import type { Room } from './read-room.ts';
+
+const MIB = 2 ** 20;
+const room: Room = {
+  memory: { freeBytes: 1_000 * MIB, totalBytes: 8_000 * MIB },
+  disk: undefined,
+  memoryPressure: undefined,
+  ioPressure: 3,
+};
+const SHORT = 'The memory of the host has 100 MiB free of 8000 MiB; SHELLFLEET_MIN_FREE_MEMORY is 256 MiB.';
+const onRoom = vi.fn();
+let engineProblem: string | undefined;
+let gate: Gate;
+
+const setFree = (mib: number) => {
+  room.memory = { freeBytes: mib * MIB, totalBytes: 8_000 * MIB };
+};
+
+beforeEach(async () => {
+  vi.useFakeTimers({ now: 0 });
+  setFree(1_000);
+  engineProblem = undefined;
+  onRoom.mockReset();
+  gate = await openGate({
+    stateDirectory: '/state',
+    thresholds: {
+      leastFree: { diskBytes: undefined, memoryBytes: undefined },
+      mostPressure: { memory: 20, io: 80 },
+    },
+    readRoom: async () => ({ ...room }),
+    engineProblem: () => engineProblem,
+    logger: pino({ level: 'silent' }),
+    onRoom,
+    intervalMs: 1_000,
+  });
+});
+afterEach(async () => {
+  await gate.close();
+  vi.useRealTimers();
+});
+
+describe('the gate of a host', () => {
+  test('closes with a shortage, says since which refusal, and reports room again', async () => {
+    expect([gate.admits(), gate.describe().refusal]).toEqual([true, null]);
+    setFree(100);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([gate.admits(), gate.problems()]).toEqual([false, [SHORT]]);
+    expect(onRoom).not.toHaveBeenCalled();
+    setFree(1_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(onRoom).toHaveBeenCalledOnce();
+    expect(gate.admits()).toBe(true);
+    expect(gate.describe()).toEqual({
+      ...{ reason: null, refusal: { at: '1970-01-01T00:00:01.000Z', reason: SHORT }, opening: 0 },
+      ...{ freeMemoryBytes: 1_000 * MIB, freeDiskBytes: null, memoryPressure: null, ioPressure: 3 },
+    });
+  });
+
+  test('is closed while an engine makes no sandboxes', () => {
+    engineProblem = 'The engine does not answer.';
+    expect([gate.admits(), gate.problems(), gate.describe().reason]).toEqual([false, [engineProblem], engineProblem]);
+  });
+
+  test('counts what it took since memory was measured, and what is being opened', async () => {
+    let taken = 0;
+    for (; gate.admits(); taken += 1) gate.taken();
+    expect([taken, gate.problems()]).toEqual([47, []]);
+    const opening = Promise.withResolvers<void>();
+    const opened = gate.limitOpening(() => opening.promise);
+    setFree(271);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([gate.admits(), gate.describe().opening]).toEqual([false, 1]);
+    opening.resolve();
+    await opened;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([gate.admits(), gate.describe().opening]).toEqual([true, 0]);
+  });
+
+  test('is closed while many wait to be opened, and reports each that was opened', async () => {
+    const first = Promise.withResolvers<void>();
+    const rest = Promise.withResolvers<void>();
+    const begun = [gate.limitOpening(() => first.promise)];
+    while (gate.admits()) begun.push(gate.limitOpening(() => rest.promise));
+    expect(gate.describe().reason).toMatch(/^\d+ sessions of this host wait until others have been opened\.$/);
+    first.resolve();
+    await begun[0];
+    expect(onRoom).toHaveBeenCalled();
+    expect(gate.admits()).toBe(true);
+    rest.resolve();
+    await Promise.all(begun);
+  });
+});

@@ -1,0 +1,103 @@
+import { availableParallelism } from 'node:os';
+import { repeat } from '@shellfleet/concurrency';
+import type { HostGate } from '@shellfleet/protocol';
+import pLimit from 'p-limit';
+import type { Logger } from 'pino';
+import { findCrowd, findShortages, type Thresholds } from './decide.ts';
+import type { Room } from './read-room.ts';
+
+// The gate decides, before each fetch of a session, whether this host takes one.
+// GATE-1. With a shortage (of memory, of disk, by pressure, of an engine) the host opens no shell, and its sessions
+//         without one leave.
+// GATE-2. Memory is measured at intervals. Sessions that were being opened then, and those taken since, count with an
+//         estimate in addition. For their sake the host takes no further session, but none leaves.
+// GATE-3. While many sessions wait here to be opened, further ones wait in the queue, where any host can take them.
+
+/** Interval of measurements, and so the delay until a host with room takes sessions again. */
+const INTERVAL_MS = 1_000;
+/** Sessions opened at a time. More of them delay each other. */
+const OPENED_AT_A_TIME = 2 * availableParallelism();
+/** Enough for the next openings to begin without a wait for Redis. */
+const MOST_WAITING = 4 * OPENED_AT_A_TIME;
+
+export interface GateOptions {
+  stateDirectory: string;
+  thresholds: Thresholds;
+  readRoom(stateDirectory: string): Promise<Room>;
+  /** Returns why an engine makes no sandboxes at present, if so. */
+  engineProblem(): string | undefined;
+  logger: Logger;
+  /** Is called when the host may have room again. */
+  onRoom(): void;
+  intervalMs?: number;
+}
+
+export interface Gate {
+  /** Returns why this host opens no shells at present, one sentence each (GATE-1). */
+  problems(): string[];
+  /** Returns whether the host takes a session now. A refusal is reported in `describe`. */
+  admits(): boolean;
+  /** Counts a session that was taken (GATE-2). */
+  taken(): void;
+  /** Opens a session's sandbox when its turn has come. */
+  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  /** Returns the state for a heartbeat. */
+  describe(): HostGate;
+  close(): Promise<void>;
+}
+
+/** Measures the host until closed. Resolves after the first measurement. */
+export async function openGate(options: GateOptions): Promise<Gate> {
+  const { stateDirectory, thresholds, engineProblem, logger, onRoom } = options;
+  const limit = pLimit(OPENED_AT_A_TIME);
+  let room = await options.readRoom(stateDirectory);
+  let shortages: string[] = [];
+  let unmeasured = 0;
+  let refusal: HostGate['refusal'] = null;
+  let refusedLast = false;
+
+  const judge = () => {
+    const wasShort = shortages.length > 0;
+    shortages = findShortages(stateDirectory, room, thresholds);
+    if (!wasShort && shortages.length > 0) logger.warn({ problem: shortages.join(' ') }, 'host.short');
+    if (wasShort && shortages.length === 0) logger.info('host.has-room');
+    if (refusedLast) onRoom();
+  };
+  judge();
+  const measure = async () => {
+    room = await options.readRoom(stateDirectory);
+    unmeasured = limit.activeCount + limit.pendingCount;
+    judge();
+  };
+  const rounds = repeat(measure, { everyMs: options.intervalMs ?? INTERVAL_MS });
+
+  const problems = () => [engineProblem(), ...shortages].filter((problem) => problem !== undefined);
+  const reason = (): string | undefined => {
+    const found = problems();
+    if (found.length > 0) return found.join(' ');
+    const opening = { sessions: unmeasured, waiting: limit.pendingCount, mostWaiting: MOST_WAITING };
+    return findCrowd(room, opening, thresholds);
+  };
+  return {
+    problems,
+    admits() {
+      const why = reason();
+      refusedLast = why !== undefined;
+      if (why !== undefined) refusal = { at: new Date().toISOString(), reason: why };
+      return !refusedLast;
+    },
+    taken() {
+      unmeasured += 1;
+    },
+    limitOpening: (open) =>
+      limit(open).finally(() => {
+        if (refusedLast) onRoom();
+      }),
+    describe: () => ({
+      ...{ reason: reason() ?? null, refusal, opening: limit.activeCount + limit.pendingCount },
+      ...{ freeMemoryBytes: room.memory.freeBytes, freeDiskBytes: room.disk?.freeBytes ?? null },
+      ...{ memoryPressure: room.memoryPressure ?? null, ioPressure: room.ioPressure ?? null },
+    }),
+    close: rounds.close,
+  };
+}
