@@ -79,6 +79,7 @@ describe('one slot', () => {
         policies: ['docker'],
         version: expect.any(String),
         seenAt: expect.any(String),
+        gate: expect.objectContaining({ reason: null }),
       },
     ]);
     // The session that holds the slot goes on in the meantime.
