@@ -79,6 +79,7 @@ describe('one slot', () => {
         policies: ['docker'],
         version: expect.any(String),
         seenAt: expect.any(String),
+        configuration: 0,
         gate: expect.objectContaining({ reason: null }),
       },
     ]);
