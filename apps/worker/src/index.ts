@@ -6,6 +6,7 @@ export { openCodex } from './sandbox/codex/codex-enclosure.ts';
 export { createDockerSandboxes, type DockerSandboxesOptions } from './sandbox/docker/docker-sandboxes.ts';
 export { Engine } from './sandbox/docker/engine.ts';
 export { ensureFullNetwork } from './sandbox/docker/full-network.ts';
+export { readLogin } from './sandbox/docker/registry-logins.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
 export {
   type FoundSandbox,

@@ -4,7 +4,7 @@ import type { Report } from './debian-packages.ts';
 import { ensureBubblewrap } from './ensure-bubblewrap.ts';
 import { type DockerEngine, ensureDocker } from './ensure-docker.ts';
 import { ensureKeeper, ensureOwnKeeper } from './ensure-keeper.ts';
-import { ensureTestShells } from './ensure-test-shells.ts';
+import { ensureTestPrograms } from './ensure-test-programs.ts';
 import {
   ensureFullImage,
   ensureSessionImage,
@@ -67,7 +67,7 @@ export async function ensureMachineForTests(
   env: NodeJS.ProcessEnv,
   report: Report,
 ): Promise<TestImages> {
-  await ensureTestShells(report);
+  await ensureTestPrograms(report);
   await ensureBubblewrap(report);
   return ensureTestImages(imageDeps(machine, env, report), machine.sessionImage);
 }

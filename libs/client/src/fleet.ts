@@ -3,6 +3,7 @@ import {
   type AppliedConfiguration,
   type AuditHead,
   type FleetConfigurationInput,
+  type HostImage,
   type HostInfo,
   parseCommandId,
   type Result,
@@ -18,6 +19,13 @@ import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { type ApplyOptions, applyConfiguration } from './hosts/apply-configuration.ts';
 import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
+import {
+  listHostImages,
+  type PruneImagesOptions,
+  type PullImageOptions,
+  pruneHostImages,
+  pullHostImage,
+} from './hosts/host-images.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
@@ -189,6 +197,27 @@ export class Fleet implements AsyncDisposable {
    */
   removeHost(id: string): Promise<void> {
     return removeHost(this.#view, id);
+  }
+
+  /** Lists the images of a host that sessions may name. Rejects with COMMAND_INVALID for an unknown host. */
+  hostImages(host: string): Promise<HostImage[]> {
+    return listHostImages(this.#view, host);
+  }
+
+  /**
+   * Lets a host pull an image, waits for it, and returns its digest. Rejects with IMAGE_UNAVAILABLE if the host cannot
+   * have it.
+   */
+  pullImage(host: string, image: string, options: PullImageOptions = {}): Promise<string> {
+    return pullHostImage(this.#view, host, image, options);
+  }
+
+  /**
+   * Removes the images of a host that it pulled, and that are neither in use nor pinned. Returns what was removed. With
+   * `dryRun` nothing is removed.
+   */
+  pruneImages(host: string, options: PruneImagesOptions = {}): Promise<HostImage[]> {
+    return pruneHostImages(this.#view, host, options);
   }
 
   /**

@@ -29,6 +29,7 @@ export type {
   FleetConfiguration,
   FleetConfigurationInput,
   HostGate,
+  HostImage,
   HostInfo,
   HostPolicy,
   KeptSandbox,
@@ -47,6 +48,7 @@ export type {
   RejectedQuestions,
   Result,
   ResultFields,
+  RunningPull,
   RunOptionsInput,
   SandboxDenied,
   SandboxMode,
@@ -93,6 +95,7 @@ export { type FleetFile, fleetFilePath, readFleetFile, removeFleetFile, writeFle
 export type { ApplyOptions } from './hosts/apply-configuration.ts';
 export type { DrainOptions } from './hosts/drain-host.ts';
 export { FleetHosts } from './hosts/fleet-hosts.ts';
+export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
 export { lacksSealKey } from './read/session-info.ts';

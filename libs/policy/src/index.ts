@@ -26,6 +26,7 @@ export { type DockerAllowances, type DockerPlan, planDocker, USERS_SETTING } fro
 export { type HostAllowances, type HostPolicyPlan, planHost } from './execution/host.ts';
 export { refusedByOffer } from './execution/host-offer.ts';
 export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
+export { isListedImage } from './execution/image-list.ts';
 export { withSetting } from './execution/refusal.ts';
 export {
   checkSandbox,
@@ -40,6 +41,8 @@ export {
   ownSessionImages,
   SESSION_IMAGES,
   type SessionImages,
+  toDefaultImage,
+  toWholeName,
 } from './execution/session-images.ts';
 export { checkEscalation, isPlainShell, type WiderSettings, widenSandbox } from './execution/wider-sandbox.ts';
 export type { HostBounds } from './limits.ts';

@@ -51,6 +51,36 @@ const hostGateSchema = z.object({
   ioPressure: z.number().nullable(),
 });
 
+/** Pull of an image that runs on a host. The total grows while the engine learns of more layers. */
+export const runningPullSchema = z.object({
+  /** Whole name of the image. */
+  image: z.string(),
+  /** Bytes of its layers that the engine has downloaded. */
+  doneBytes: z.number(),
+  /** Bytes of the layers that the engine knows of so far. */
+  totalBytes: z.number(),
+});
+export type RunningPull = z.infer<typeof runningPullSchema>;
+
+/** Image on a host. */
+export const hostImageSchema = z.object({
+  /** Name of the image, with its tag. */
+  image: z.string(),
+  /** `sha256:…`, the digest of the image's configuration. */
+  digest: z.string(),
+  /** Size of all its layers. Other images may share some of them. */
+  bytes: z.number(),
+  /** Whether the host pulled it. It never removes any other image. */
+  isPulled: z.boolean(),
+  /** Whether a container has it. */
+  inUse: z.boolean(),
+  /** Whether the host always keeps it: its default image, and what it pulls in advance. */
+  pinned: z.boolean(),
+  /** Time of its last use or of its pull; ISO 8601. Absent unless the host pulled it. */
+  usedAt: z.string().optional(),
+});
+export type HostImage = z.infer<typeof hostImageSchema>;
+
 /** Heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),
@@ -76,6 +106,8 @@ export const hostBeatSchema = z.object({
   gate: hostGateSchema.optional(),
   /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings: z.array(z.string()).default([]),
+  /** Running pulls of images. */
+  pulls: z.array(runningPullSchema).default([]),
   defaultImage: z.string(),
   /** Median time for which recent sessions held a slot. Absent until the first of them has ended. */
   heldMs: z.number().optional(),
@@ -134,6 +166,8 @@ export interface HostInfo {
   gate?: HostGate;
   /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings?: string[];
+  /** Images that the host pulls at present. Absent when it pulls none. */
+  pulls?: RunningPull[];
 }
 
 /** Opens a terminal on the session's host. The terminal's user then writes to it through Redis. */
@@ -166,7 +200,7 @@ export type FileRequest = z.infer<typeof fileRequestSchema>;
 /** A question that waits for a person. `reason` is redacted. */
 const askedQuestionSchema = z.object({ id: z.string(), reason: z.string(), expiresAt: z.string() });
 
-/** The requests that a host replies to about one of its sessions, each with the schema of its reply. */
+/** The requests that a host replies to, each with the schema of its reply. */
 export const hostReplySchemas = {
   /** Processes in the sandbox other than the shell. */
   background: z.array(z.object({ pid: z.number(), command: z.string() })),
@@ -186,11 +220,28 @@ export const hostReplySchemas = {
     z.object({ state: z.enum(['no-shell', 'unknown', 'would-ask']) }),
     z.object({ state: z.literal('asks'), asker: entryIdSchema, question: askedQuestionSchema }),
   ]),
+  /** Images of the host that sessions may name. */
+  images: z.array(hostImageSchema),
+  /** State of the pull. While it runs, the caller repeats the request. */
+  'pull-image': z.discriminatedUnion('state', [
+    z.object({ state: z.literal('present'), digest: z.string() }),
+    z.object({ state: z.literal('pulling'), pull: runningPullSchema.optional() }),
+  ]),
+  /** Images that were removed, or that would be. */
+  'prune-images': z.array(hostImageSchema),
 } as const;
 
 const offsetSchema = z.number().int().min(0);
 
+/** Requests about the host itself. Their call has an empty session. */
+const imageRequestSchemas = [
+  z.object({ type: z.literal('images') }),
+  z.object({ type: z.literal('pull-image'), image: z.string().min(1).max(512) }),
+  z.object({ type: z.literal('prune-images'), dryRun: z.boolean() }),
+] as const;
+
 export const hostRequestSchema = z.discriminatedUnion('type', [
+  ...imageRequestSchemas,
   z.object({ type: z.literal('background') }),
   z.object({
     type: z.literal('log'),
@@ -208,6 +259,7 @@ export const hostRequestSchema = z.discriminatedUnion('type', [
   fileRequestSchema,
 ]);
 export type HostRequest = z.infer<typeof hostRequestSchema>;
+export type ImageRequest = z.infer<(typeof imageRequestSchemas)[number]>;
 export type LogRequest = Extract<HostRequest, { type: 'log' }>;
 export type HostReply<T extends HostRequest['type']> = z.infer<(typeof hostReplySchemas)[T]>;
 

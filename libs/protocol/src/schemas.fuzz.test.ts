@@ -59,6 +59,7 @@ const BEAT = {
 };
 const ATTACH = { type: 'attach', generation: 'g', terminal: ID, rows: 24, columns: 80, term: 'xterm' };
 const LOG = { type: 'log', entry: ID, streams: ['stdout'], from: { stdout: 0, stderr: 0 } };
+const PULL = { type: 'pull-image', image: 'a' };
 const REQUEST = { type: 'request', tenant: 't', session: 's', id: 'i', inbox: ID };
 const WIRE_ERROR = { code: 'INTERNAL', message: 'm', retryable: false, context: {} };
 const FAILED = { outcome: 'failure', exitCode: 3, reason: 'exited' } as const;
@@ -84,7 +85,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
     valid: [
       { type: 'cancel', tenant: 't', session: 's', generation: 'g', entry: ID },
       { type: 'cancel-tool', call: ID },
-      ...[{ type: 'background' }, ATTACH, LOG].map((request) => ({ ...REQUEST, request })),
+      ...[{ type: 'background' }, ATTACH, LOG, { type: 'images' }, PULL].map((request) => ({ ...REQUEST, request })),
     ],
   },
   'the answer of a host': {

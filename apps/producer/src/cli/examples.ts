@@ -29,6 +29,12 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'config apply': ['shellfleet config apply fleet.yaml', 'shellfleet config apply fleet.yaml --by ada'],
   'config show': ['shellfleet config show', 'shellfleet config show --json'],
   'config check': ['shellfleet config check fleet.yaml'],
+  'images ls': ['shellfleet images ls', 'shellfleet images ls --host host-7 --json'],
+  'images pull': [
+    'shellfleet images pull registry.example/bench/task-1:1',
+    'shellfleet images pull --host host-7 slim',
+  ],
+  'images prune': ['shellfleet images prune --dry-run', 'shellfleet images prune --host host-7'],
   'audit verify': ['shellfleet audit verify', 'shellfleet audit verify --heads heads.jsonl --json'],
   'audit heads': ['shellfleet audit heads > heads.jsonl'],
   'audit export': ['shellfleet audit export --state-dir /var/lib/shellfleet'],

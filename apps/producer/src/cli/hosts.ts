@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { describePull } from './units.ts';
 
 export function registerHosts(program: Command, context: Context): void {
   const hosts = program.command('hosts').description('hosts of the fleet');
@@ -49,7 +50,7 @@ async function list(context: Context, json: boolean): Promise<void> {
       return;
     }
     const rows = hosts.map(
-      ({ id, state, slots, free, held, policies, version, seenAt, gate, problems = [], warnings = [] }) => [
+      ({ id, state, slots, free, held, policies, version, seenAt, gate, problems = [], warnings = [], pulls = [] }) => [
         id,
         state,
         held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`,
@@ -59,10 +60,22 @@ async function list(context: Context, json: boolean): Promise<void> {
         gate?.refusal?.at ?? '-',
         gate?.reason ?? problems.join(' '),
         warnings.join(' '),
+        pulls.map(describePull).join(', '),
       ],
     );
     await terminal.table([
-      ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'LAST REFUSED', 'TAKES NOTHING NEW BECAUSE', 'TO MEND'],
+      [
+        'HOST',
+        'STATE',
+        'FREE',
+        'POLICIES',
+        'VERSION',
+        'SEEN',
+        'LAST REFUSED',
+        'TAKES NOTHING NEW BECAUSE',
+        'TO MEND',
+        'PULLS',
+      ],
       ...rows,
     ]);
   });

@@ -1,4 +1,4 @@
-import { parseDurationText } from '@shellfleet/protocol';
+import { parseDurationText, type RunningPull } from '@shellfleet/protocol';
 import { InvalidArgumentError } from 'commander';
 
 /** Parses a duration: `30s`, `5m`, `1h` or a number of milliseconds. */
@@ -27,4 +27,20 @@ export function parseSize(text: string): number {
   const [, amount, unit] = /^(\d{1,15})([kmg])?$/i.exec(text) ?? [];
   if (amount === undefined) throw new InvalidArgumentError('Give a size such as 4096, 64k or 1g.');
   return Number(amount) * (SIZE_BYTES[unit?.toLowerCase() ?? ''] ?? 1);
+}
+
+/** Formats a size: `618.2 MB` or `512 bytes`. */
+export function describeSize(bytes: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return step === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** step).toFixed(1)} ${units[step]}`;
+}
+
+/** Formats the progress of a pull: `python:3.13 47 %`. A pull that waits for its turn has no bytes. */
+export function describePull({
+  image,
+  doneBytes = 0,
+  totalBytes = 0,
+}: Partial<RunningPull> & { image: string }): string {
+  return totalBytes === 0 ? `${image} waits` : `${image} ${Math.floor((100 * doneBytes) / totalBytes)} %`;
 }

@@ -29,6 +29,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   'The fleet:': {
     hosts: async () => (await import('./hosts.ts')).registerHosts,
     config: async () => (await import('./fleet-configuration.ts')).registerConfig,
+    images: async () => (await import('./images.ts')).registerImages,
     audit: async () => (await import('./audit.ts')).registerAudit,
     tools: async () => (await import('./tools.ts')).registerTools,
     rules: async () => (await import('./rules.ts')).registerRules,

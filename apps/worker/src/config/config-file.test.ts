@@ -26,6 +26,7 @@ const DEFAULTS = {
   },
   approvals: { pendingPerTenant: 10_000 },
   audit: { retention: 90 * 86_400_000, commands: true },
+  images: { prepull: [] },
   codex: { configOverrides: {} },
 };
 
@@ -50,6 +51,10 @@ approvals:
 audit:
   retention: 30d
   commands: false
+images:
+  maxBytes: 5000
+  prepull: ['registry.example/base:1']
+  logins: /etc/shellfleet/registries.json
 codex:
   configOverrides: { model: of-the-host }
 `;
@@ -65,6 +70,7 @@ codex:
       },
       approvals: { pendingPerTenant: 50 },
       audit: { retention: 30 * 86_400_000, commands: false },
+      images: { maxBytes: 5_000, prepull: ['registry.example/base:1'], logins: '/etc/shellfleet/registries.json' },
       codex: { configOverrides: { model: 'of-the-host' } },
     });
   });
@@ -72,12 +78,13 @@ codex:
   test.each([
     [
       'rulez: []',
-      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, codex; it has the unknown field 'rulez'",
+      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, images, codex; it has the unknown field 'rulez'",
     ],
     [
       'tenants: [{ name: builds }]',
       'line 1: tenants belongs to the fleet, not to one host: write it with `shellfleet config apply FILE`',
     ],
+    ['images:\n  maxBytes: 5g', 'line 2: images.maxBytes must be a whole number of bytes'],
     ['rules: rules.yaml', 'line 1: rules must be a list of files'],
     ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
     ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],

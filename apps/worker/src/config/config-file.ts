@@ -6,6 +6,7 @@ import { approvalsSchema } from './approvals-section.ts';
 import { auditSchema } from './audit-section.ts';
 import { codexSchema } from './codex-section.ts';
 import { escalationSectionSchema } from './escalation-section.ts';
+import { imagesSchema } from './images-section.ts';
 import { keysSchema } from './keys-section.ts';
 
 // The file that SHELLFLEET_CONFIG names has the settings that need more structure than a variable. Each section has its
@@ -27,9 +28,10 @@ const configFileSchema = z.strictObject(
     keys: keysSchema.optional().describe('Who may submit and who may answer; without it nothing has to be signed'),
     audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
     tenants: fleetSection,
+    images: imagesSchema.prefault({}).describe('Images that this host pulls, and how many of them it keeps'),
     codex: codexSchema.prefault({}).describe('Settings of the Codex CLI, for the policy of that name'),
   },
-  'must have only these sections: rules, allow, escalation, approvals, keys, audit, codex',
+  'must have only these sections: rules, allow, escalation, approvals, keys, audit, images, codex',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

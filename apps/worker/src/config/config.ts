@@ -246,6 +246,8 @@ export interface WorkerConfig {
   toolEnv: Record<string, string>;
   transport: 'auto' | 'socket' | 'attach';
   dockerSocketPath: string;
+  /** Where the logins for registries are. */
+  registryLogins: { path: string; isRequired: boolean; env: Record<string, string> };
   stateDirectory: string;
   sealKeys: string[] | undefined;
   logs: { commandBytes: number; hostBytes: number; maxAgeMs: number };
@@ -306,6 +308,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     toolEnv: pickEnv(given, TOOL_ENV_NAMES),
     transport: values.SHELLFLEET_TRANSPORT,
     dockerSocketPath: values.SHELLFLEET_DOCKER_SOCKET ?? socketOf(given.DOCKER_HOST) ?? '/var/run/docker.sock',
+    registryLogins: {
+      path: file.images.logins ?? join(given.DOCKER_CONFIG ?? join(homedir(), '.docker'), 'config.json'),
+      isRequired: file.images.logins !== undefined,
+      env: withoutSettings(given),
+    },
     stateDirectory:
       values.SHELLFLEET_STATE_DIR ?? join(given.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'shellfleet'),
     sealKeys: values.SHELLFLEET_SEAL_KEY,
@@ -366,6 +373,14 @@ function isMountable(directory: string): boolean {
 
 function pickEnv(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}
+
+/** Returns the environment without the variables of Shellfleet, some of which are secrets. */
+function withoutSettings(env: NodeJS.ProcessEnv): Record<string, string> {
+  return pickEnv(
+    env,
+    Object.keys(env).filter((name) => !name.startsWith('SHELLFLEET_')),
+  );
 }
 
 function socketOf(dockerHost: string | undefined): string | undefined {

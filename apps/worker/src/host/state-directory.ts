@@ -18,6 +18,8 @@ export interface StateDirectory extends AsyncDisposable {
   stateDirectoryId: string;
   /** Directory of keepers and their sockets; a short path. */
   sandboxes: string;
+  /** File that records the images that this host pulled. */
+  imageRecord: string;
   /** Directory of the policy `host`: records, keepers, workspaces. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
@@ -47,6 +49,7 @@ export async function openStateDirectory(stateDirectory: string, given: string |
     hostKey,
     stateDirectoryId,
     sandboxes: join(path, 's'),
+    imageRecord: join(path, 'images.json'),
     hostSandboxes: join(path, 'h'),
     bubblewrapSandboxes: join(path, 'b'),
     codexSandboxes: join(path, 'c'),

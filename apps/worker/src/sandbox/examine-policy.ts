@@ -21,6 +21,7 @@ try {
     hostId: 'doctor',
     hostKey,
     sandboxes: inDirectory('s'),
+    imageRecord: inDirectory('images.json'),
     hostSandboxes: inDirectory('h'),
     bubblewrapSandboxes: inDirectory('b'),
     codexSandboxes: inDirectory('c'),

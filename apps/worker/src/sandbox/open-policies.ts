@@ -7,6 +7,7 @@ import type { WorkerConfig } from '../config/config.ts';
 import { openBubblewrap } from './bubblewrap/bubblewrap-enclosure.ts';
 import { openCodex } from './codex/codex-enclosure.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
+import { readLogin } from './docker/registry-logins.ts';
 import { type Enclosure, noEnclosure } from './host/enclosure.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
@@ -20,6 +21,8 @@ export interface SandboxDirectories {
   hostId: string;
   hostKey: Buffer;
   sandboxes: string;
+  /** Path of the file that records the images that this host pulled. */
+  imageRecord: string;
   /** Parent of one directory for each policy without containers. */
   hostSandboxes: string;
   bubblewrapSandboxes: string;
@@ -59,7 +62,7 @@ const OPENERS: Record<PolicyName, Opener> = {
 
 export async function openDocker(
   config: ChosenConfig,
-  { hostId, hostKey, sandboxes }: SandboxDirectories,
+  { hostId, hostKey, sandboxes, imageRecord }: SandboxDirectories,
   logger: Logger,
 ): Promise<Sandboxes> {
   return createDockerSandboxes({
@@ -72,6 +75,12 @@ export async function openDocker(
     socketPath: config.dockerSocketPath,
     ...(config.uids === undefined ? {} : { uids: config.uids }),
     keep: config.keep,
+    images: {
+      recordPath: imageRecord,
+      budget: config.file.images,
+      prepull: config.file.images.prepull,
+      login: (registry) => readLogin(registry, config.registryLogins),
+    },
     disk: { limitBytes: config.diskBytes, leastFreeBytes: config.leastFree.diskBytes },
     logger,
     allowances: {

@@ -19,6 +19,7 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async pull(image, signal) {
       await offered.docker?.pull(image, signal);
     },
+    images: offered.docker?.images,
     async limits() {
       const limits = await Promise.all(all.map((sandboxes) => sandboxes.limits?.()));
       return Object.assign({}, ...limits);

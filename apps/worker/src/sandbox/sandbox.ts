@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { SandboxAllowances } from '@shellfleet/policy';
-import type { HostOffer, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { HostImage, HostOffer, ResolvedSessionSpec, RunningPull } from '@shellfleet/protocol';
 
 // The environment of a shell. It outlives the worker, so the data for finding a sandbox is stored with it.
 //
@@ -119,6 +119,21 @@ export interface Beside {
 /** Whether control groups limit sessions without a container, and the engine limits the disk of containers. */
 export type HostLimits = Partial<Pick<HostOffer, 'controlGroups' | 'diskQuota'>>;
 
+/** The images of a host with containers. */
+export interface SandboxImages {
+  /** Returns the running pulls. */
+  running(): RunningPull[];
+  progressOf(image: string): RunningPull | undefined;
+  /** Pulls an image that sessions may name. Returns its digest. Throws IMAGE_UNAVAILABLE. */
+  fetch(image: string): Promise<string>;
+  /** Lists the images that sessions may name. */
+  list(): Promise<HostImage[]>;
+  /** Begins to pull what the host keeps in advance, and removes what is over its budget. Never rejects. */
+  tend(): Promise<void>;
+  /** Removes what the host pulled, and what is neither in use nor pinned. Returns what it removed, or would remove. */
+  prune(options: { dryRun: boolean }): Promise<HostImage[]>;
+}
+
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
   /** Checks the spec against the operator's settings and creates the sandbox, not started. Throws MissingImage. */
@@ -132,6 +147,8 @@ export interface Sandboxes {
   missingRuntimes?(): string[];
   /** Fetches an image of a checked spec. Takes minutes, so no opening limit applies. Throws IMAGE_UNAVAILABLE. */
   pull(image: string, signal?: AbortSignal): Promise<void>;
+  /** Images of the host. Absent where sessions have no containers. */
+  readonly images?: SandboxImages | undefined;
   /** Returns the ids of the namespace's other fleets with sandboxes here; '' for versions without fleet ids. */
   otherFleets?(): Promise<string[]>;
   /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */

@@ -29,6 +29,8 @@ const CONNECT_DEADLINE_MS = 15_000;
 const DEATH_REPORT_MS = 500;
 /** Time for the keeper to reply with a directory, which it reads from the kernel's memory. */
 const DIRECTORY_WITHIN_MS = 10_000;
+/** Most pulls for one opening. A new image may be removed again before it is used. */
+const MOST_PULLS = 3;
 
 export interface SessionShellDeps {
   ref: SessionRef;
@@ -290,13 +292,14 @@ export class SessionShell {
   /** Opens the shell. Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
   async #open(signal: AbortSignal): Promise<void> {
     const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
-    try {
-      await open();
-    } catch (error) {
-      if (!(error instanceof MissingImage)) throw error;
-      // Outside the limit, so that a slow registry delays no other session.
-      await this.#deps.sandboxes.pull(error.image, signal);
-      await open();
+    for (let pulls = 0; ; pulls++) {
+      try {
+        return await open();
+      } catch (error) {
+        if (!(error instanceof MissingImage) || pulls === MOST_PULLS) throw error;
+        // Outside the limit, so that a slow registry delays no other session.
+        await this.#deps.sandboxes.pull(error.image, signal);
+      }
     }
   }
 

@@ -1,5 +1,7 @@
 import {
   type HostCall,
+  type HostRequest,
+  type ImageRequest,
   type LogPage,
   type LogRequest,
   type RequestCall,
@@ -9,6 +11,7 @@ import {
 } from '@shellfleet/protocol';
 import { isSignedClose, signedReason } from '@shellfleet/sealing';
 import { readCalls } from '../calls/read-calls.ts';
+import { replyAboutImages } from '../calls/reply-about-images.ts';
 import { replyToRequest } from '../calls/reply-to-request.ts';
 import type { EntryRun } from '../run/entry-run.ts';
 import type { SessionHost } from '../run/host-services.ts';
@@ -66,8 +69,9 @@ function isCancelled(call: Extract<HostCall, { type: 'cancel' }>, { namespace, s
   return signedReason(sealer, keys, entry, { reason: '', signed }) !== undefined;
 }
 
-/** Returns the reply to a request about a session. Throws LEASE_LOST when the session is not here. */
+/** Returns the reply to a request. Throws LEASE_LOST when it is about a session that is not here. */
 async function find({ tenant, session, request }: RequestCall, deps: HostCallDeps): Promise<unknown> {
+  if (isAboutImages(request)) return replyAboutImages(request, deps.sandboxes.images);
   const found = deps.sessions.find({ tenant, session });
   // Logs stay on this host after their session has left it.
   if (request.type === 'log')
@@ -81,6 +85,10 @@ async function find({ tenant, session, request }: RequestCall, deps: HostCallDep
     case 'file':
       return found.besides(request.generation)?.files.reply(request) ?? { state: 'no-shell' };
   }
+}
+
+function isAboutImages(request: HostRequest): request is ImageRequest {
+  return ['images', 'pull-image', 'prune-images'].includes(request.type);
 }
 
 /** Less than the time in which a reply is expected. */

@@ -181,10 +181,11 @@ async function createSessionHost(
 }
 
 /** Returns the part of a heartbeat that describes settings and sessions. */
-function describeHost({ settings, boot, version, hostEntries }: SessionHost, sessions: HostedSessions) {
+function describeHost({ settings, sandboxes, boot, version, hostEntries }: SessionHost, sessions: HostedSessions) {
   const { slots, defaultImage, retentionMs } = settings;
   return {
     ...{ slots, free: Math.max(0, slots - sessions.size), sessions: sessions.size, held: sessions.asking },
+    pulls: sandboxes.images?.running() ?? [],
     ...{ running: hostEntries.count, version, boot, defaultImage, retentionMs },
   } satisfies Partial<HostBeat>;
 }

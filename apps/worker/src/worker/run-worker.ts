@@ -17,6 +17,7 @@ import { subscribeToWakeUps } from './wake-ups.ts';
 
 const UPKEEP_INTERVAL_MS = 2_000;
 const LOGS_INTERVAL_MS = 60_000;
+const IMAGES_INTERVAL_MS = 60_000;
 /** Interval of checks for silent hosts. Together with the validity of a heartbeat it is less than 5 s. */
 const WATCH_INTERVAL_MS = 400;
 /** Time for the hosts with a seal key to restart. */
@@ -77,6 +78,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     startApprovalsUpkeep(host, settling),
     sweepLogsRegularly(host),
     sweepSandboxesRegularly(host, options.sweepTimes),
+    tendImagesRegularly(host),
   ];
   const anchoring = anchorHeadsRegularly(audit, host);
   return {
@@ -90,6 +92,16 @@ function sweepLogsRegularly({ overflowLogs, logger }: HostServices): Repetition 
   const rounds = repeat(() => overflowLogs.sweep(), {
     everyMs: LOGS_INTERVAL_MS,
     onError: (err) => logger.warn({ err }, 'overflow-log.sweep-failed'),
+  });
+  void rounds.now();
+  return rounds;
+}
+
+/** Tends the images of this host now, and every minute until closed. */
+function tendImagesRegularly({ sandboxes, logger }: HostServices): Repetition {
+  const rounds = repeat(async () => sandboxes.images?.tend(), {
+    everyMs: IMAGES_INTERVAL_MS,
+    onError: (err) => logger.warn({ err }, 'images.upkeep-failed'),
   });
   void rounds.now();
   return rounds;

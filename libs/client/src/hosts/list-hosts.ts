@@ -30,8 +30,8 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
       ...{ id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '' },
       ...{ configuration: 0, seenAt },
     };
-  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings, configuration, gate } =
-    parsed.data;
+  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings } = parsed.data;
+  const { configuration, gate, pulls } = parsed.data;
   const info = {
     id,
     state: draining ? 'draining' : 'up',
@@ -50,6 +50,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
     ...(gate === undefined ? {} : { gate }),
     ...(problems.length === 0 ? {} : { problems }),
     ...(warnings.length === 0 ? {} : { warnings }),
+    ...(pulls.length === 0 ? {} : { pulls }),
   };
 }
 

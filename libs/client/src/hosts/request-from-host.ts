@@ -31,7 +31,8 @@ interface RequestOptions {
 }
 
 /**
- * Asks a host about one of its sessions. Rejects with the host's error, or HOST_UNREACHABLE without a reply within 5 s.
+ * Asks a host about one of its sessions, or about itself if the keys have an empty session. Rejects with the host's
+ * error, or HOST_UNREACHABLE without a reply within 5 s.
  */
 export async function requestFromHost<Q extends HostRequest>(
   context: RequestContext,
@@ -74,8 +75,6 @@ function toValue(reply: SealedReply, request: HostRequest): unknown {
 
 function unreachable(host: string, { session }: SessionKeys, waitedMs?: number): ShellfleetError {
   const how = waitedMs === undefined ? 'is not up' : `did not reply within ${waitedMs} ms`;
-  return new ShellfleetError('HOST_UNREACHABLE', `The host ${host} of session ${session} ${how}.`, {
-    hostId: host,
-    sessionId: session,
-  });
+  const [of, about] = session === '' ? ['', {}] : [` of session ${session}`, { sessionId: session }];
+  return new ShellfleetError('HOST_UNREACHABLE', `The host ${host}${of} ${how}.`, { hostId: host, ...about });
 }

@@ -23,7 +23,7 @@ export class ContainerDisks {
     this.#watch = new DiskWatch({
       bounds,
       logger,
-      readSpace: () => this.#readSpace(),
+      readSpace: () => this.readSpace(),
       containers: () => this.#running.keys(),
       measure: (containerId) => this.#measure(containerId),
       end: (containerId) => this.#end(containerId),
@@ -49,7 +49,7 @@ export class ContainerDisks {
   }
 
   /** Returns the space on the engine's disk; undefined when the engine does not reply or is on another machine. */
-  async #readSpace(): Promise<Space | undefined> {
+  async readSpace(): Promise<Space | undefined> {
     const find = async (docker: Docker): Promise<string> => (await docker.info()).DockerRootDir;
     this.#engineDirectory ??= await this.#engine.call(find).catch(() => undefined);
     return this.#engineDirectory === undefined ? undefined : readDiskSpace(this.#engineDirectory);

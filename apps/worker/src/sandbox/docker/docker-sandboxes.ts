@@ -37,10 +37,10 @@ import { Engine, type EngineTimes } from './engine.ts';
 import { type FoundImage, findImage } from './find-image.ts';
 import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
 import { ensureFullNetwork } from './full-network.ts';
+import { HostImages, type HostImagesOptions } from './host-images.ts';
 import { withImageDirectory } from './image-directory.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes, planVolumes } from './image-volumes.ts';
-import { Images } from './images.ts';
 import { toKeeperLink } from './keeper-link.ts';
 import { beyondBounds, keepContainer, keptAtOf } from './kept-containers.ts';
 import { hostFilter, ofFleet, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
@@ -68,6 +68,8 @@ export interface DockerSandboxesOptions {
   /** Bounds of what is kept for a post-mortem. Default: nothing is kept. */
   keep?: { containers: number; ageMs: number };
   disk?: DiskBounds;
+  /** Record, budget and logins of images. Default: a record beside `directory`, no budget and no logins. */
+  images?: HostImagesOptions;
   logger?: Logger;
   engineTimes?: EngineTimes;
 }
@@ -80,14 +82,36 @@ interface PlannedImage {
 export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
   const engine = new Engine(options.socketPath, options.logger, options.engineTimes);
   const directories = await openSessionDirectories(options.directory, options.keeperPath, { [HOSTS_FILE]: HOSTS });
-  return new DockerSandboxes(engine, directories, options);
+  const { logger, allowances } = options;
+  const disks = new ContainerDisks(engine, options.disk ?? USUAL_DISK, logger);
+  const readSpace = () => disks.readSpace();
+  const usual = { recordPath: `${options.directory}-images.json`, prepull: [], login: async () => undefined };
+  const images = await HostImages.open({
+    budget: {},
+    ...usual,
+    ...options.images,
+    engine,
+    names: allowances,
+    readSpace,
+    logger,
+  });
+  return new DockerSandboxes({ engine, directories, disks, images }, options);
+}
+
+const USUAL_DISK: DiskBounds = { limitBytes: undefined, leastFreeBytes: undefined };
+
+interface Parts {
+  engine: Engine;
+  directories: SessionDirectories;
+  disks: ContainerDisks;
+  images: HostImages;
 }
 
 class DockerSandboxes implements Sandboxes {
   readonly #engine: Engine;
   readonly #directories: SessionDirectories;
   readonly #options: DockerSandboxesOptions;
-  readonly #images: Images;
+  readonly images: HostImages;
   readonly #runtimes: Runtimes;
   readonly #deaths: DeathWatch;
   readonly #disks: ContainerDisks;
@@ -97,18 +121,17 @@ class DockerSandboxes implements Sandboxes {
   /** Names, by id, of the sandboxes that this process creates or uses. All others are leftovers. */
   readonly #used = new Map<string, string>();
 
-  constructor(engine: Engine, directories: SessionDirectories, options: DockerSandboxesOptions) {
+  constructor({ engine, directories, disks, images }: Parts, options: DockerSandboxesOptions) {
     this.#engine = engine;
     this.#directories = directories;
     this.#options = options;
-    this.#images = new Images(engine.docker);
+    this.images = images;
     this.#runtimes = new Runtimes(engine);
     this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
-    const usual = { limitBytes: undefined, leastFreeBytes: undefined };
     this.#uids = options.uids && new SessionUids(options.uids);
     this.#passwd = new SessionPasswd(engine);
     this.#imageUsers = new ImageUsers(this.#passwd, options.allowances.users);
-    this.#disks = new ContainerDisks(engine, options.disk ?? usual, options.logger);
+    this.#disks = disks;
   }
 
   async check(): Promise<void> {
@@ -134,7 +157,8 @@ class DockerSandboxes implements Sandboxes {
     if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
     const otherwise = plan.otherwiseImage === undefined ? [] : [plan.otherwiseImage];
     const image = await findImage(this.#engine, [plan.image, ...otherwise], options.image);
-    return this.#create(session, spec, { plan: { ...plan, image: image.name }, image }, signal);
+    const asked = { plan: { ...plan, image: image.name }, image };
+    return this.images.using(image.digest, () => this.#create(session, spec, asked, signal));
   }
 
   async #createBeside(
@@ -254,7 +278,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   async pull(image: string, signal?: AbortSignal): Promise<void> {
-    await abortable(this.#images.pull(image), signal);
+    await abortable(this.images.pull(image), signal);
   }
 
   async limits(): Promise<HostLimits> {
@@ -323,6 +347,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   async close(): Promise<void> {
+    await this.images.close();
     await this.#disks.close();
     await this.#deaths.close();
     await this.#engine.close();
