@@ -95,7 +95,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     const [lost, later] = [await submit('lost-its-job', 9), await submit('waits-with-9', 9)];
     const sooner = await submit('waits-with-3', 3);
     const { sessionQueues } = fleetKeys(stack.keyspace);
-    const queue = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
+    const queue = new Queue(sessionsQueue(classOf('docker', stack.sealKey), 'default'), {
       connection: inspector.redis,
       prefix: sessionQueues,
     });
@@ -171,11 +171,11 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     const { sessionQueues } = fleetKeys(stack.keyspace);
     const jobId = sessionJobId('default', 'moved');
     const sealedWith = sealedWithKey(stack.sealKey);
-    const docker = new Queue(sessionsQueue(classOf('docker', stack.sealKey)), {
+    const docker = new Queue(sessionsQueue(classOf('docker', stack.sealKey), 'default'), {
       connection: inspector.redis,
       prefix: sessionQueues,
     });
-    const host = new Queue(sessionsQueue(classOf('host', stack.sealKey)), {
+    const host = new Queue(sessionsQueue(classOf('host', stack.sealKey), 'default'), {
       connection: inspector.redis,
       prefix: sessionQueues,
     });
@@ -218,7 +218,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     );
     const data = JSON.stringify({ ...job?.data, priority: 1 });
     await inspector.redis.hset(
-      `${sessionQueues}:${sessionsQueue(classOf('docker', stack.sealKey))}:${jobId}`,
+      `${sessionQueues}:${sessionsQueue(classOf('docker', stack.sealKey), 'default')}:${jobId}`,
       'data',
       data,
     );

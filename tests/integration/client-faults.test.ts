@@ -29,7 +29,7 @@ describe('the client during faults', () => {
 
       const fleet = fleetKeys(keyspaceOf(namespace));
       const keys = sessionKeys(keyspaceOf(namespace), 'default', 's');
-      const jobKey = `${fleet.sessionQueues}:${sessionsQueue(classOf('docker', sealKey))}:${sessionJobId('default', 's')}`;
+      const jobKey = `${fleet.sessionQueues}:${sessionsQueue(classOf('docker', sealKey), 'default')}:${sessionJobId('default', 's')}`;
       const seen = {
         indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
         waiting: await stage.redis.llen(keys.queue),

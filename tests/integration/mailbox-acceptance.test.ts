@@ -42,8 +42,8 @@ beforeEach(() => {
   fleet = fleetKeys(keys.namespace);
   jobId = sessionJobId(keys.tenant, keys.session);
   const shared = { connection: redis, prefix: fleet.sessionQueues };
-  queue = new Queue(sessionsQueue('docker'), shared);
-  worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: 60_000 });
+  queue = new Queue(sessionsQueue('docker', keys.tenant), shared);
+  worker = new Worker(sessionsQueue('docker', keys.tenant), null, { ...shared, autorun: false, lockDuration: 60_000 });
 });
 afterEach(async () => {
   await Promise.allSettled([worker.close(true), queue.close()]);

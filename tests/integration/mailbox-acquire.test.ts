@@ -30,7 +30,7 @@ afterAll(() => connected[Symbol.asyncDispose]());
 beforeEach(() => {
   keys = newKeys();
   fleet = fleetKeys(keys.namespace);
-  lock = sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session));
+  lock = sessionJobLockKey(fleet, 'docker', keys);
 });
 
 const acquireFor = (host: string) =>
@@ -52,8 +52,12 @@ async function renewAs({ fence, host }: { fence: number; host: string }): Promis
 describe('the lease of a session', () => {
   test('has the lock of its BullMQ job at the key in keys.ts', async () => {
     const shared = { connection: redis, prefix: fleet.sessionQueues };
-    const queue = new Queue(sessionsQueue('docker'), shared);
-    const worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
+    const queue = new Queue(sessionsQueue('docker', keys.tenant), shared);
+    const worker = new Worker(sessionsQueue('docker', keys.tenant), null, {
+      ...shared,
+      autorun: false,
+      lockDuration: LOCK_MS,
+    });
     try {
       const jobId = sessionJobId(keys.tenant, keys.session);
       await queue.add('session', {}, { jobId, removeOnComplete: true, removeOnFail: true });
@@ -136,7 +140,7 @@ describe('the lease of a session', () => {
       job: { ...keys, session: `s${index}`, placementClass: 'docker' },
       lockMs: LOCK_MS,
     }));
-    const lockOf = (index: number) => sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, `s${index}`));
+    const lockOf = (index: number) => sessionJobLockKey(fleet, 'docker', { ...keys, session: `s${index}` });
     await Promise.all(locks.map((_, index) => redis.set(lockOf(index), index % 100 === 7 ? 'h2' : 'h1', 'PX', 1_000)));
     const from = Date.now();
     const { lost, redisTime } = await renew(redis, fleet, 'h1', locks);
@@ -155,12 +159,17 @@ describe('a job whose lock has expired', () => {
 
   beforeEach(async () => {
     const shared = { connection: redis, prefix: fleet.sessionQueues };
-    queue = new Queue(sessionsQueue('docker'), shared);
-    worker = new Worker(sessionsQueue('docker'), null, { ...shared, autorun: false, lockDuration: LOCK_MS });
+    queue = new Queue(sessionsQueue('docker', keys.tenant), shared);
+    worker = new Worker(sessionsQueue('docker', keys.tenant), null, {
+      ...shared,
+      autorun: false,
+      lockDuration: LOCK_MS,
+    });
     jobId = sessionJobId(keys.tenant, keys.session);
     await queue.add('session', {}, { jobId, removeOnComplete: true });
     await worker.getNextJob('h1', { block: false });
     const acquired = await acquireFor('h1');
+    await redis.zadd(fleet.queues, 0, sessionsQueue('docker', keys.tenant));
     owner = { fence: acquired.type === 'acquired' ? acquired.fence : 0, host: 'h1' };
     await queue.add('session', {}, { jobId: 'waits' });
     await redis.del(lock);
@@ -170,12 +179,12 @@ describe('a job whose lock has expired', () => {
   const fetch = async () => (await worker.getNextJob('h2', { block: false }))?.id;
 
   test('is handed out again before all waiting jobs', async () => {
-    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(1);
+    expect(await requeue(redis, fleet, 1)).toBe(1);
     expect([await fetch(), await fetch(), await fetch()]).toEqual([jobId, 'waits', undefined]);
   });
 
   test('is handed out to nobody after its owner has renewed the lock', async () => {
-    await requeue(redis, fleet, ['docker'], 1);
+    await requeue(redis, fleet, 1);
     expect(await renewAs(owner)).toBe(true);
     expect([await fetch(), await fetch()]).toEqual(['waits', undefined]);
     // The job is active, and its owner can end it.
@@ -184,15 +193,15 @@ describe('a job whose lock has expired', () => {
   });
 
   test('stays in place if the search for expired locks comes too late or early', async () => {
-    expect(await requeue(redis, fleet, ['docker'], 60_000)).toBe(1);
+    expect(await requeue(redis, fleet, 60_000)).toBe(1);
     expect(await fetch()).toBe(jobId);
     await redis.del(lock);
-    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(0);
-    await redis.del(`${fleet.sessionQueues}:${sessionsQueue('docker')}:requeued`);
+    expect(await requeue(redis, fleet, 1)).toBe(0);
+    await redis.del(fleet.requeued);
     redis.time = async () => [1_000_000, 0];
-    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(0);
+    expect(await requeue(redis, fleet, 1)).toBe(0);
     Reflect.deleteProperty(redis, 'time');
-    expect(await requeue(redis, fleet, ['docker'], 1)).toBe(1);
+    expect(await requeue(redis, fleet, 1)).toBe(1);
   });
 });
 

@@ -9,7 +9,7 @@ import {
   type SessionJobs,
   sessionJobLockKey,
 } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { describe, expect, test, vi } from 'vitest';
@@ -65,7 +65,7 @@ async function startOwned() {
   const { data } = newSessionJob(keys, generation, placement);
   const job = { tenant: keys.tenant, session: keys.session, placementClass: CLASS, data };
   const held = { job, fence: owner.fence, lockMs: 30_000, jobData: JSON.stringify(data), priority: 3 };
-  const lock = sessionJobLockKey(fleet, CLASS, sessionJobId(keys.tenant, keys.session));
+  const lock = sessionJobLockKey(fleet, CLASS, keys);
   const close = async () => {
     redis.disconnect();
     await server[Symbol.asyncDispose]();
@@ -181,7 +181,7 @@ describe('a host that declares its session to Redis', () => {
       ...{ redis, fleet, hostId: 'h2', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 },
     });
     await jobs.ensure(newSessionJob(held.job, '1', placement));
-    const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS)}`;
+    const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS, held.job.tenant)}`;
     expect(await redis.zcard(`${queue}:prioritized`)).toBe(1);
     expect(await declareOwned(redis, fleet, 'h1', [held])).toEqual([]);
     expect({

@@ -42,8 +42,8 @@ const useNewFleet = () => {
 
 function openBull(): { queue: Queue; worker: Worker } {
   const shared = { connection: redis, prefix: fleet.sessionQueues };
-  const queue = new Queue(sessionsQueue(CLASS), shared);
-  const worker = new Worker(sessionsQueue(CLASS), null, {
+  const queue = new Queue(sessionsQueue(CLASS, 't'), shared);
+  const worker = new Worker(sessionsQueue(CLASS, 't'), null, {
     ...{ ...shared, autorun: false, lockDuration: LOCK_MS, name: 'h1' },
   });
   closing.push(
@@ -63,7 +63,7 @@ async function openJobs(): Promise<{ sessions: QueuedSessions; host: SessionJobs
 
 /** Returns everything that Redis has of the queue, by the part of the key that follows the queue's name. */
 async function readQueue(): Promise<Record<string, unknown>> {
-  const prefix = `${fleet.sessionQueues}:${sessionsQueue(CLASS)}:`;
+  const prefix = `${fleet.sessionQueues}:${sessionsQueue(CLASS, 't')}:`;
   const data: Record<string, unknown> = {};
   for (const key of (await own.redis.keys(`${prefix}*`)).sort()) {
     const read: Record<string, () => Promise<unknown>> = {
@@ -118,7 +118,7 @@ describe('the data that BullMQ stores', () => {
 
   test.each(Object.entries(BULLMQ_NAMES.job))('has the key %s of an active job', async (name, meaning) => {
     expect(stored[`held-1${name}`], reportOf(name, meaning, stored)).toBe('h1');
-    const left = await own.redis.pttl(`${fleet.sessionQueues}:${sessionsQueue(CLASS)}:held-1${name}`);
+    const left = await own.redis.pttl(`${fleet.sessionQueues}:${sessionsQueue(CLASS, 't')}:held-1${name}`);
     expect(left, reportOf(name, meaning, { 'expires in (ms)': left })).toBeGreaterThan(LOCK_MS - 20_000);
   });
 
@@ -210,7 +210,7 @@ describe("BullMQ's errors", () => {
     const { queue, worker } = openBull();
     await queue.add('session', {}, { jobId: 's' });
     const job = await worker.getNextJob('h1', { block: false });
-    const lock = `${fleet.sessionQueues}:${sessionsQueue(CLASS)}:s:lock`;
+    const lock = `${fleet.sessionQueues}:${sessionsQueue(CLASS, 't')}:s:lock`;
     await (holder === undefined ? own.redis.del(lock) : own.redis.set(lock, holder));
     await expect(job?.moveToCompleted(null, 'h1', false)).rejects.toMatchObject({ code });
   });

@@ -79,7 +79,7 @@ async function fetched(jobs: SessionJobs): Promise<SessionJob> {
   return job;
 }
 
-const lockOf = (name: PlacementClass, session: string) => sessionJobLockKey(fleet, name, sessionJobId('acme', session));
+const lockOf = (name: PlacementClass, session: string) => sessionJobLockKey(fleet, name, { tenant: 'acme', session });
 
 describe('the queues of sessions', () => {
   // PLACEMENT-3
@@ -88,7 +88,7 @@ describe('the queues of sessions', () => {
     await add('in-a-container');
     await add('on-the-host', { policy: 'host', labels: { team: 'build' } });
     expect(await fetchAll(docker)).toEqual(['in-a-container']);
-    expect(await queue.waiting('host')).toEqual([sessionJobId('acme', 'on-the-host')]);
+    expect(await queue.waiting('host', 'acme')).toEqual([sessionJobId('acme', 'on-the-host')]);
     expect(await fetched(host)).toEqual({
       tenant: 'acme',
       session: 'on-the-host',
@@ -123,7 +123,7 @@ describe('the queues of sessions', () => {
     await particular('b', 3);
     expect(await fetchAll(choosy)).toEqual(['a', 'plain', 'b']);
     const rest = ['root-1', 'root-2'];
-    expect(await queue.waiting(PARTICULAR)).toEqual(rest.map((session) => sessionJobId('acme', session)));
+    expect(await queue.waiting(PARTICULAR, 'acme')).toEqual(rest.map((session) => sessionJobId('acme', session)));
     // The host decided once about each particular session, and about no other session.
     expect(checked.sort()).toEqual(['a', 'b', ...rest]);
     expect(await fetchAll(await startHost('h2', [PARTICULAR]))).toEqual(rest);
@@ -157,7 +157,7 @@ describe('the queues of sessions', () => {
     await add('waits-5', { priority: 5 });
     await add('waits-0');
     await add('lost-its-job', { priority: 5 });
-    const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
+    const bull = new Queue(sessionsQueue('docker', 'acme'), { connection: own.redis, prefix: fleet.sessionQueues });
     await bull.remove(sessionJobId('acme', 'lost-its-job'));
     await bull.close();
     await add('came-later', { priority: 9 });
@@ -166,7 +166,7 @@ describe('the queues of sessions', () => {
     // A second call changes nothing.
     await host.ensure(jobFor('lost-its-job', { priority: 0 }));
     expect(await host.has(jobFor('lost-its-job'))).toBe(true);
-    expect(await queue.waiting('docker')).toEqual(
+    expect(await queue.waiting('docker', 'acme')).toEqual(
       ['waits-0', 'waits-5', 'lost-its-job', 'came-later'].map((session) => sessionJobId('acme', session)),
     );
     expect(await fetchAll(host)).toEqual(['waits-0', 'waits-5', 'lost-its-job', 'came-later']);
@@ -183,7 +183,7 @@ describe('the queues of sessions', () => {
     await until(
       async () => {
         await host.requeueStalled();
-        return queue.waiting('host');
+        return queue.waiting('host', 'acme');
       },
       (waiting) => waiting.length === 2,
     );
@@ -243,7 +243,7 @@ describe('the queues of sessions', () => {
 
   test('drop a job that names no session', async () => {
     const host = await startHost('h1', ['docker']);
-    const bull = new Queue(sessionsQueue('docker'), { connection: own.redis, prefix: fleet.sessionQueues });
+    const bull = new Queue(sessionsQueue('docker', 'acme'), { connection: own.redis, prefix: fleet.sessionQueues });
     await bull.add('session', {}, { jobId: 'stray', removeOnComplete: true });
     await bull.close();
     await add('s');
@@ -255,7 +255,7 @@ describe('the queues of sessions', () => {
     const host = await startHost('h1', ['docker']);
     await add('s');
     await own.redis.hset(
-      `${fleet.sessionQueues}:${sessionsQueue('docker')}:${sessionJobId('acme', 's')}`,
+      `${fleet.sessionQueues}:${sessionsQueue('docker', 'acme')}:${sessionJobId('acme', 's')}`,
       'data',
       '{"policy":1}',
     );

@@ -1,6 +1,6 @@
 import { finish, release, submit, take } from '@shellfleet/mailbox';
 import { sessionJobLockKey } from '@shellfleet/placement';
-import { fleetKeys, hostKeys, recordKey, sessionJobId, sessionKeys } from '@shellfleet/protocol';
+import { fleetKeys, hostKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
 import { startUpkeep } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ async function useOnce(redis: Redis, name: string): Promise<void> {
   await finish(owner, submission.entryId, finishAs('success'));
   await release(owner, 'lost', { type: 'session.lost', data: { reason: 'it was idle' } });
   // The job of the session ends, and the record expires a retention after its end.
-  const lock = sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session));
+  const lock = sessionJobLockKey(fleet, 'docker', keys);
   await redis.del(lock, recordKey(keys, submission.entryId));
 }
 

@@ -1,13 +1,6 @@
 import { adopt, type Entry, type Owner, open, type Submission, submit } from '@shellfleet/mailbox';
 import { acquire, sessionJobLockKey } from '@shellfleet/placement';
-import {
-  fleetKeys,
-  type Outcome,
-  type SessionKeys,
-  type StoredChunk,
-  sessionJobId,
-  sessionKeys,
-} from '@shellfleet/protocol';
+import { fleetKeys, type Outcome, type SessionKeys, type StoredChunk, sessionKeys } from '@shellfleet/protocol';
 import { sampleResult } from '@shellfleet/protocol/test-support';
 import { Redis } from 'ioredis';
 import { ulid } from 'ulid';
@@ -100,7 +93,7 @@ export async function acquireFor(
   through: Redis = redis,
 ): Promise<Owner> {
   const fleet = fleetKeys(keys.namespace);
-  await redis.set(sessionJobLockKey(fleet, 'docker', sessionJobId(keys.tenant, keys.session)), host, 'PX', 60_000);
+  await redis.set(sessionJobLockKey(fleet, 'docker', keys), host, 'PX', 60_000);
   const acquired = await acquire(through, fleet, { ...keys, placementClass: 'docker' }, host, 60_000);
   if (acquired.type !== 'acquired') throw new Error(`${acquired.holder} has the lock`);
   return { redis: through, keys, fence: acquired.fence, host };

@@ -1,18 +1,18 @@
 import { type FleetKeys, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { lockFirstWaiting } from './bullmq/lock-job.ts';
-import { lookAtQueues, type WaitingJob } from './bullmq/look.ts';
-import { joinQueues } from './join-queues.ts';
+import { type Look, lookAtQueues, type WaitingJob } from './bullmq/look.ts';
 import { type PlacementClass, parseClass } from './placement.ts';
-import { parseSessionJob, type SessionJob } from './session-job.ts';
+import { parseSessionJob, queueOf, type SessionJob } from './session-job.ts';
 import type { SessionQueues } from './session-queues.ts';
 
-// BullMQ hands out the head of a queue, but a host must skip sessions that it cannot run. So the fetcher reads the
-// first places of the queues (`look`), and locks the first job that the host can serve (`lock-job`), as BullMQ would.
+// BullMQ hands out the head of a queue, but tenants must get fair parts of the slots, and a host must skip sessions
+// that it cannot run. So the fetcher lists jobs of all queues in the order in which they are next (`look`), and locks
+// the first one that the host can serve (`lock-job`), as BullMQ would.
 
-/** Places of each queue that are read first: enough for hosts that look at the same time to find a job each. */
+/** Jobs that are listed first: enough for hosts that look at the same time to find a job each. */
 const FIRST_PLACES = 16;
-/** Further places of a queue that one fetch reads. The next fetch continues after them, so that no session starves. */
+/** Jobs that one fetch lists further, an equal part of each queue. The next fetch continues after them. */
 const FURTHER_PLACES = 400;
 /** Jobs that one call tries to lock. */
 const MOST_TRIED = 8;
@@ -26,21 +26,22 @@ export interface FetcherOptions {
   offers: readonly PlacementClass[];
   /** length of a new lock, until the grace period of the session is known */
   lockMs: number;
+  /** Returns the weights of tenants that have another one than 1. A tenant's fair part grows with its weight. */
+  weights?(): Readonly<Record<string, number>>;
   /** Tells whether this host can run a particular session of one generation. Default: every session. */
   serves?(job: SessionJob): Promise<boolean>;
 }
 
-type Candidate = WaitingJob & { placementClass: PlacementClass; job: SessionJob };
-type Part = { placementClass: PlacementClass; from: number; count: number };
+type Candidate = WaitingJob & { job: SessionJob };
 
 /** Takes jobs that this host can serve from the queues of the classes that it offers, as from one queue. */
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #queues: SessionQueues;
-  /** Answers of `serves`, by class, job and generation. */
+  /** Answers of `serves`, by queue, job and generation. */
   readonly #verdicts = new Map<string, boolean>();
-  /** Position from which the next fetch reads on in a queue, if it can serve none of the first places. */
-  readonly #further = new Map<PlacementClass, number>();
+  /** Position from which a further look reads on in a queue, because this host can serve no job before it. */
+  readonly #further = new Map<string, number>();
 
   constructor(options: FetcherOptions, queues: SessionQueues) {
     this.#options = options;
@@ -48,58 +49,47 @@ export class Fetcher {
   }
 
   async fetch(): Promise<SessionJob | undefined> {
-    const first = this.#options.offers.map((placementClass) => ({ placementClass, from: 0, count: FIRST_PLACES }));
-    const { taken, further } = await this.#takeFrom(first);
-    if (taken !== undefined || further.length === 0) return taken;
-    return (await this.#takeFrom(further)).taken;
+    const first = await this.#takeFrom({ from: new Map(), places: FIRST_PLACES, shared: false });
+    if (first.taken !== undefined || first.listed.length < FIRST_PLACES) return first.taken;
+    const further = await this.#takeFrom({ from: this.#further, places: FURTHER_PLACES, shared: true });
+    if (further.taken === undefined) this.#readOnBehind(further.listed);
+    return further.taken;
   }
 
-  /**
-   * Takes a job from these parts of queues. If this host can serve no job there, `further` has the parts to read next.
-   */
-  async #takeFrom(parts: readonly Part[]): Promise<{ taken: SessionJob | undefined; further: Part[] }> {
-    const { redis, fleet } = this.#options;
+  /** Takes the first of the listed jobs that this host can serve. */
+  async #takeFrom(
+    look: Pick<Look, 'from' | 'places' | 'shared'>,
+  ): Promise<{ taken: SessionJob | undefined; listed: WaitingJob[] }> {
+    const { redis, fleet, hostId, lockMs, offers, weights } = this.#options;
     for (;;) {
-      const queues = await lookAtQueues(redis, fleet, parts);
-      const candidates = await Promise.all(queues.map(({ placementClass, jobs }) => this.#parse(placementClass, jobs)));
-      const servable = await this.#servable(joinQueues(candidates));
-      if (servable.length === 0) {
-        const further = parts.flatMap((part, index) => this.#behind(part, queues[index]?.waiting ?? 0));
-        return { taken: undefined, further };
-      }
-      const { hostId, lockMs } = this.#options;
+      const listed = await lookAtQueues(redis, fleet, { ...look, offers, weights: weights?.() ?? {} });
+      const servable = await this.#servable(listed);
+      if (servable.length === 0) return { taken: undefined, listed };
       const taken = servable[await lockFirstWaiting(redis, fleet, hostId, lockMs, servable)];
-      if (taken !== undefined) return { taken: taken.job, further: [] };
+      if (taken !== undefined) return { taken: taken.job, listed };
       // Other hosts took all candidates: look again.
     }
   }
 
-  async #parse(placementClass: PlacementClass, jobs: readonly WaitingJob[]): Promise<Candidate[]> {
-    const candidates: Candidate[] = [];
-    for (const waiting of jobs) {
-      const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, placementClass);
-      if (job !== undefined) candidates.push({ ...waiting, placementClass, job });
-      // The id names no session, so no host can do anything with the job.
-      else await this.#queues.removeWaiting(placementClass, waiting.id);
-    }
-    return candidates;
-  }
-
-  async #servable(candidates: readonly Candidate[]): Promise<Candidate[]> {
+  async #servable(listed: readonly WaitingJob[]): Promise<Candidate[]> {
     const servable: Candidate[] = [];
-    for (const candidate of candidates) {
-      if (await this.#serves(candidate)) servable.push(candidate);
+    for (const waiting of listed) {
+      const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, waiting.placementClass);
+      // The id names no session of the queue's tenant, so no host can do anything with the job.
+      if (job === undefined || queueOf(job) !== waiting.queue)
+        await this.#queues.removeWaiting(waiting.queue, waiting.id);
+      else if (await this.#serves(waiting, job)) servable.push({ ...waiting, job });
       if (servable.length === MOST_TRIED) break;
     }
     return servable;
   }
 
-  async #serves({ placementClass, id, job }: Candidate): Promise<boolean> {
+  async #serves({ placementClass, queue, id }: WaitingJob, job: SessionJob): Promise<boolean> {
     const { serves } = this.#options;
     if (serves === undefined || parseClass(placementClass)?.particular !== true) return true;
     // A job without valid data is refused by the host that takes it.
     if (job.data === undefined) return true;
-    const key = `${placementClass} ${id} ${job.data.generation}`;
+    const key = `${queue} ${id} ${job.data.generation}`;
     const known = this.#verdicts.get(key);
     if (known !== undefined) return known;
     const verdict = await serves(job);
@@ -108,14 +98,15 @@ export class Fetcher {
     return verdict;
   }
 
-  #behind({ placementClass, from }: Part, waiting: number): Part[] {
-    if (from > 0) {
-      const next = from + FURTHER_PLACES;
-      this.#further.set(placementClass, next < waiting ? next : FIRST_PLACES);
-      return [];
+  /** Lets the next further look read on behind these jobs, and in a queue that was read to its end from the start. */
+  #readOnBehind(listed: readonly WaitingJob[]): void {
+    const counts = new Map<string, number>();
+    const behind = new Map(listed.map((job) => [job.queue, job.behind]));
+    for (const { queue } of listed) counts.set(queue, (counts.get(queue) ?? 0) + 1);
+    const before = new Map(this.#further);
+    this.#further.clear();
+    for (const [queue, count] of counts) {
+      if (behind.get(queue) !== 0) this.#further.set(queue, (before.get(queue) ?? 0) + count);
     }
-    if (waiting <= FIRST_PLACES || parseClass(placementClass)?.particular !== true) return [];
-    const at = this.#further.get(placementClass) ?? FIRST_PLACES;
-    return [{ placementClass, from: at < waiting ? at : FIRST_PLACES, count: FURTHER_PLACES }];
   }
 }

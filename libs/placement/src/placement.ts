@@ -34,14 +34,14 @@ export function toPlacement(spec: ResolvedSessionSpec, sealedWith = ''): Placeme
 }
 
 /**
- * Name of a session's queue: `<policy>[+particular]~<schema>.<key id>`. A host reads the queues of specs that it can
- * open, and takes every session from those without `+particular`.
+ * Class of a session: `<policy>[+particular]~<schema>.<key id>`. Each tenant has a queue for each class. A host reads
+ * the queues of specs that it can open, and takes every session from those without `+particular`.
  */
 export type PlacementClass = string;
 
 const CLASS_PATTERN = /^([a-z]{1,32})(\+particular)?(?:~([0-9]{1,6})\.([A-Za-z0-9_-]{1,32}))?$/;
 
-/** Returns the class of a placement. No other code decides in which queue a session waits. */
+/** Returns the class of a placement. No other code decides in which class a session waits. */
 export function placementClass({
   policy,
   particular,

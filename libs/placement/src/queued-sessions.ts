@@ -1,12 +1,12 @@
-import type { FleetKeys } from '@shellfleet/protocol';
+import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type TenantSession } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
 /**
- * Number of sessions of a class whose position in the queue is reported. Sessions behind them are listed without a
- * position.
+ * Number of a tenant's sessions of a class whose position in the queue is reported. Sessions behind them are listed
+ * without a position.
  */
 const POSITIONS = 1_000;
 
@@ -43,12 +43,12 @@ export class QueuedSessions {
   }
 
   async leave(name: PlacementClass, session: TenantSession): Promise<void> {
-    await this.#queues.removeWaiting(name, jobIdOf(session));
+    await this.#queues.removeWaiting(sessionsQueue(name, session.tenant), jobIdOf(session));
   }
 
-  /** Returns the job ids of the sessions that wait in a class, in the order in which hosts take them. */
-  waiting(name: PlacementClass): Promise<string[]> {
-    return this.#queues.waiting(name, POSITIONS);
+  /** Returns the job ids of a tenant's sessions that wait in a class, in the order in which hosts take them. */
+  waiting(name: PlacementClass, tenant: string): Promise<string[]> {
+    return this.#queues.waiting(sessionsQueue(name, tenant), POSITIONS);
   }
 
   /** Resolves when no addition is in flight. */

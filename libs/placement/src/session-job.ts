@@ -1,4 +1,4 @@
-import { parseSessionJobId, sessionJobId, toCanonicalJson } from '@shellfleet/protocol';
+import { parseSessionJobId, sessionJobId, sessionsQueue, toCanonicalJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { type Placement, type PlacementClass, placementClass, placementSchema } from './placement.ts';
 
@@ -31,6 +31,11 @@ export function newSessionJob(
 
 export function classOf(job: SessionJob | NewSessionJob): PlacementClass {
   return 'placementClass' in job ? job.placementClass : placementClass(job.data);
+}
+
+/** Returns the name of the queue that has the session's job. */
+export function queueOf(job: SessionJob | NewSessionJob): string {
+  return sessionsQueue(classOf(job), job.tenant);
 }
 
 export function jobIdOf({ tenant, session }: TenantSession): string {

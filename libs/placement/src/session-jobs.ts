@@ -1,3 +1,4 @@
+import { parseSessionsQueue } from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { type Acquired, acquire } from './bullmq/acquire.ts';
@@ -6,7 +7,7 @@ import { NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
 import { type Lock, renew } from './bullmq/renew.ts';
 import { requeue } from './bullmq/requeue.ts';
 import { Fetcher, type FetcherOptions } from './fetcher.ts';
-import { classOf, jobIdOf, type NewSessionJob, type SessionJob } from './session-job.ts';
+import { jobIdOf, type NewSessionJob, queueOf, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
 // A host's side of the session queues. The lock of a session's job is the lease of its host.
@@ -15,7 +16,7 @@ import { SessionQueues } from './session-queues.ts';
 // PLACEMENT-2. A job whose lock ran out is handed out again, and its next host adopts the session. BullMQ's check for
 //     stalled jobs is not used: a check from before an outage could run before hosts have renewed their locks.
 // PLACEMENT-3. A host fetches only from queues that it offers. Sessions that it cannot run keep their places there.
-// PLACEMENT-4. All classes share the connection that the host gives. No call here blocks it.
+// PLACEMENT-4. All queues share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };
 
@@ -30,7 +31,7 @@ export interface SessionJobs {
   renew(leases: readonly HeldLock[], via?: Redis): Promise<SessionJob[]>;
   /** Restores jobs, locks and owners. Returns the sessions of other hosts. Without a fence, locks are only renewed. */
   declare(leases: readonly HeldLock[], via: Redis): Promise<SessionJob[]>;
-  /** Moves jobs whose lock ran out to the front of this host's queues, once per interval for all hosts. */
+  /** Moves jobs whose lock ran out to the front of their queues, once per interval for all hosts. */
   requeueStalled(): Promise<void>;
   /** Completes the job, so the session holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
@@ -54,13 +55,12 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   const { redis, fleet, hostId } = options;
   const queues = new SessionQueues(redis, fleet);
   const fetcher = new Fetcher(options, queues);
-  await queues.noteClasses(options.offers);
 
   return {
     fetch: () => fetcher.fetch(),
 
     async listOwn() {
-      const active = await Promise.all((await queues.classes()).map((name) => queues.active(name)));
+      const active = await Promise.all((await queues.names()).map((name) => queues.active(name)));
       const jobs = active.flat();
       if (jobs.length === 0) return [];
       const locks = await redis.mget(jobs.map((job) => lockOf(job)));
@@ -68,7 +68,8 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async acquire(job) {
-      const classes = await queues.classes().catch(throwQueueError);
+      const parsed = (await queues.names().catch(throwQueueError)).flatMap((name) => parseSessionsQueue(name) ?? []);
+      const classes = parsed.filter(({ tenant }) => tenant === job.tenant).map(({ placementClass }) => placementClass);
       const others = classes.filter((name) => name !== job.placementClass);
       return acquire(redis, fleet, job, hostId, options.lockMs, others);
     },
@@ -79,9 +80,6 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async declare(leases, via) {
-      const classes = new Set([...options.offers, ...leases.map(({ job }) => job.placementClass)]);
-      // A full Redis stores no new class. The next job that is added stores it.
-      if (classes.size > 0) await via.sadd(fleet.classes, ...classes).catch(() => {});
       const owned = leases.flatMap((lease) =>
         lease.fence === undefined ? [] : [{ ...lease, fence: lease.fence, ...toStored(lease.job) }],
       );
@@ -92,7 +90,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async requeueStalled() {
-      await requeue(redis, fleet, options.offers, options.stalledIntervalMs);
+      await requeue(redis, fleet, options.stalledIntervalMs);
     },
 
     async remove(job) {
@@ -118,7 +116,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async drop(job) {
-      await queues.removeWaiting(classOf(job), jobIdOf(job)).catch(throwQueueError);
+      await queues.removeWaiting(queueOf(job), jobIdOf(job)).catch(throwQueueError);
     },
 
     has: (job) => queues.has(job),
@@ -129,7 +127,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   };
 
   function lockOf(job: SessionJob): string {
-    return sessionJobLockKey(fleet, job.placementClass, jobIdOf(job));
+    return sessionJobLockKey(fleet, job.placementClass, job);
   }
 }
 

@@ -1,17 +1,17 @@
-import { encodeWakeUp, type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { encodeWakeUp, type FleetKeys, parseSessionsQueue } from '@shellfleet/protocol';
 import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
-import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, type SessionJob } from './session-job.ts';
+import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, queueOf, type SessionJob } from './session-job.ts';
 
 /**
- * The BullMQ queues of sessions, one for each placement class, on one connection. BullMQ is loaded on first use. Only
+ * The BullMQ queues of sessions, one for each placement class and tenant, on one connection. BullMQ is loaded on first use. Only
  * private members have its types, which are not in the published declarations.
  */
 export class SessionQueues {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
-  readonly #opened = new Map<PlacementClass, Promise<Queue>>();
+  readonly #opened = new Map<string, Promise<Queue>>();
 
   constructor(redis: Redis, fleet: FleetKeys) {
     this.#redis = redis;
@@ -22,69 +22,77 @@ export class SessionQueues {
   async add(job: NewSessionJob): Promise<void> {
     const { priority } = job.data;
     const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };
-    const placementClass = classOf(job);
-    // The class is stored before the job, so that every job can be found by its class.
-    await this.noteClasses([placementClass]);
-    await (await this.#of(placementClass)).add('session', job.data, options);
-    // The wake-up must follow the job, which `add` writes only after other work.
-    await this.wakeHosts(placementClass);
+    const name = queueOf(job);
+    // The queue is noted before the job, because no host finds a job whose queue is not noted.
+    await this.#note(name);
+    await (await this.#of(name)).add('session', job.data, options);
+    // It is noted again, because a host that looked in between forgot the empty queue. The wake-up must follow the job,
+    // which `add` writes only after other work.
+    await Promise.all([this.#note(name), this.wakeHosts(classOf(job))]);
   }
 
   async wakeHosts(placementClass: PlacementClass): Promise<void> {
     await this.#redis.publish(this.#fleet.sessionsWakeUps, encodeWakeUp({ type: 'sessions', placementClass }));
   }
 
-  /** Lists the classes whose queues may hold jobs. */
-  classes(): Promise<PlacementClass[]> {
-    return this.#redis.smembers(this.#fleet.classes);
-  }
-
-  async noteClasses(names: readonly PlacementClass[]): Promise<void> {
-    if (names.length > 0) await this.#redis.sadd(this.#fleet.classes, ...names);
+  /** Lists the queues that may hold jobs. */
+  names(): Promise<string[]> {
+    return this.#redis.zrange(this.#fleet.queues, '0', '-1');
   }
 
   /** Removes a job, unless a host holds it. */
-  async removeWaiting(name: PlacementClass, jobId: string): Promise<void> {
+  async removeWaiting(name: string, jobId: string): Promise<void> {
     await (await this.#of(name)).remove(jobId);
   }
 
+  /** Tells whether the session has a job, and notes its queue, in case that its producer died before it did. */
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {
-    return (await (await this.#of(classOf(job))).getJob(jobIdOf(job))) !== undefined;
+    const name = queueOf(job);
+    const hasJob = (await (await this.#of(name)).getJob(jobIdOf(job))) !== undefined;
+    if (hasJob) await this.#note(name);
+    return hasJob;
   }
 
   /** Lists at most `most` job ids, in the order in which hosts take them. */
-  async waiting(name: PlacementClass, most: number): Promise<string[]> {
+  async waiting(name: string, most: number): Promise<string[]> {
     return (await this.#of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
   }
 
   /** Lists the jobs that hosts hold. Those whose ids name no session are left out. */
-  async active(name: PlacementClass): Promise<SessionJob[]> {
+  async active(name: string): Promise<SessionJob[]> {
+    const placementClass = parseSessionsQueue(name)?.placementClass;
+    if (placementClass === undefined) return [];
     const jobs = await (await this.#of(name)).getActive();
-    return jobs.flatMap((job) => parseSessionJob(job, name) ?? []);
+    return jobs.flatMap((job) => parseSessionJob(job, placementClass) ?? []);
   }
 
   /** Completes a job that the host holds. Throws BullMQ's error when it does not hold the job. */
   async complete(job: SessionJob, hostId: string): Promise<void> {
-    const stored = await (await this.#of(job.placementClass)).getJob(jobIdOf(job));
+    const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
     await stored?.moveToCompleted(null, hostId, false);
   }
 
   /** Puts a job of the host back at the front of its queue. Throws BullMQ's error when it does not hold the job. */
   async putBack(job: SessionJob, hostId: string): Promise<void> {
-    const stored = await (await this.#of(job.placementClass)).getJob(jobIdOf(job));
+    const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
     await stored?.moveToWait(hostId);
   }
 
-  #of(name: PlacementClass): Promise<Queue> {
+  /** Notes a queue as one that may hold jobs. */
+  async #note(name: string): Promise<void> {
+    await this.#redis.zadd(this.#fleet.queues, 'NX', 0, name);
+  }
+
+  #of(name: string): Promise<Queue> {
     const opening = this.#opened.get(name) ?? this.#open(name);
     this.#opened.set(name, opening);
     return opening;
   }
 
   /** Opens a queue. Most processes that submit commands need none, because their sessions have a host. */
-  async #open(name: PlacementClass): Promise<Queue> {
+  async #open(name: string): Promise<Queue> {
     const { Queue } = await import('@shellfleet/vendor/bullmq');
-    const queue = new Queue(sessionsQueue(name), {
+    const queue = new Queue(name, {
       connection: this.#redis,
       prefix: this.#fleet.sessionQueues,
       streams: { events: { maxLen: 0 } },

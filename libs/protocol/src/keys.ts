@@ -185,8 +185,13 @@ export interface FleetKeys {
   index: string;
   /** sorted set: member of a closed session, perhaps open again → when its state expires (ms, by the clock of Redis) */
   closed: string;
-  /** Set of the placement classes that any host has offered or any session has had. */
-  classes: string;
+  /**
+   * sorted set: name of a queue of sessions (`sessionsQueue`) that may hold jobs → when a host last took a job from it
+   * (ms, by the clock of Redis), or 0
+   */
+  queues: string;
+  /** string, expires: guard of the search for jobs whose lock ran out */
+  requeued: string;
   /**
    * sorted set: tenant → infinity if it has asked since upkeep's last look, else the time of the last look that found
    * questions of the tenant (ms)
@@ -234,7 +239,8 @@ export function fleetKeys(namespace: string): FleetKeys {
     sessionQueues: shared,
     index: `${shared}:index`,
     closed: `${shared}:closed`,
-    classes: `${shared}:classes`,
+    queues: `${shared}:queues`,
+    requeued: `${shared}:requeued`,
     asking: `${shared}:asking`,
     owners: `${shared}:owners`,
     fence: `${shared}:fence`,
@@ -255,8 +261,13 @@ export function fleetKeys(namespace: string): FleetKeys {
   };
 }
 
-/** Returns the BullMQ queue of a placement class. A host fetches only from the classes that it offers. */
-export const sessionsQueue = (placementClass: string) => `sessions-${placementClass}`;
+/** Returns the BullMQ queue of a tenant's sessions of a placement class. A host fetches only classes that it offers. */
+export const sessionsQueue = (placementClass: string, tenant: string) => `sessions-${placementClass}@${tenant}`;
+/** Returns the placement class and the tenant in the name of a queue. Returns undefined for other names. */
+export function parseSessionsQueue(name: string): { placementClass: string; tenant: string } | undefined {
+  const [, placementClass, tenant] = /^sessions-([^@]+)@(.+)$/.exec(name) ?? [];
+  return placementClass === undefined || tenant === undefined ? undefined : { placementClass, tenant };
+}
 /** Returns the id of a session's job. BullMQ refuses `:` and whole numbers in job ids. */
 export const sessionJobId = (tenant: string, session: string) => `s~${tenant}~${session}`;
 /** Parses a session's job id. Returns undefined for other ids. */

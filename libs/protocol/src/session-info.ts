@@ -29,11 +29,11 @@ export interface SessionInfo {
   epoch: number;
   /** Waiting entries: commands, file operations, restarts. */
   queuedCommands: number;
-  /** Position in the queue for a slot, from 1, among sessions of the same policy. Absent outside the queue. */
+  /** Position for a slot, from 1, among the tenant's waiting sessions of the same policy. Absent outside the queue. */
   position?: number;
   /** Length of that queue, including this session. Absent when `position` is absent. */
   queueLength?: number;
-  /** Estimated wait in ms, from how long sessions lately held a slot. Absent before any slot was freed. */
+  /** Estimated wait in ms if no other tenant waits. Absent before any slot was freed. */
   etaMs?: number;
   /**
    * Why no live host can run the session, in a sentence. Absent when a host can run it, or when its own host is alive.

@@ -161,7 +161,7 @@ export interface SessionSpec {
    */
   keepOnFailure?: boolean | undefined;
   /**
-   * Position in the queue of sessions; 0 is first.
+   * Position in the queue of the tenant's sessions; 0 is first.
    * @default 0
    * @limit 0 to 2,097,152
    */

@@ -80,7 +80,7 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
-/** 0 is the first. Sessions of the same priority are taken in the order in which they began to wait. */
+/** 0 is the first. A tenant's sessions of the same priority are taken in the order in which they began to wait. */
 export const prioritySchema = z
   .number('must be a number')
   .int('must be a whole number')

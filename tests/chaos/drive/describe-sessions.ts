@@ -33,7 +33,7 @@ async function describeSession(redis: Redis, namespace: string, id: string): Pro
     ...{ phase, status, host, fence, running, waiting, held },
     owner: await redis.hget(fleet.owners, keys.member),
     job: await findJob(redis, fleet, placementClass, sessionJobId(TENANT, id)),
-    lock: await redis.get(sessionJobLockKey(fleet, placementClass, sessionJobId(TENANT, id))),
+    lock: await redis.get(sessionJobLockKey(fleet, placementClass, { tenant: TENANT, session: id })),
     index: await redis.zscore(fleet.index, keys.member),
   };
   return Object.entries(facts)
@@ -42,7 +42,7 @@ async function describeSession(redis: Redis, namespace: string, id: string): Pro
 }
 
 async function findJob(redis: Redis, fleet: FleetKeys, placementClass: string, job: string): Promise<string> {
-  const queue = `${fleet.sessionQueues}:${sessionsQueue(placementClass)}`;
+  const queue = `${fleet.sessionQueues}:${sessionsQueue(placementClass, TENANT)}`;
   const places = await Promise.all([
     redis.lpos(`${queue}:active`, job).then((at) => (at === null ? [] : ['active'])),
     redis.lpos(`${queue}:wait`, job).then((at) => (at === null ? [] : ['waiting'])),

@@ -15,15 +15,15 @@ export interface WaitingQueue {
   etaOf(position: number): number | undefined;
 }
 
-/** Reads a queue for each placement class, whose sessions wait for the hosts that offer the class. */
+/** Reads the tenant's queue of each placement class, whose sessions wait for the hosts that offer the class. */
 export async function readWaitingQueues(
-  context: QueueContext,
+  context: QueueContext & { readonly tenant: string },
   classes: ReadonlySet<PlacementClass>,
   beats: readonly HostBeat[],
 ): Promise<Map<PlacementClass, WaitingQueue>> {
   const lines = await Promise.all(
     [...classes].map(async (name): Promise<[PlacementClass, WaitingQueue]> => {
-      const waiting = await context.sessions.waiting(name);
+      const waiting = await context.sessions.waiting(name, context.tenant);
       const positions = new Map(waiting.map((jobId, index) => [jobId, index + 1]));
       const hosts = hostsFor(name, beats);
       return [

@@ -1,4 +1,4 @@
-import { type FleetKeys, sessionJobId } from '@shellfleet/protocol';
+import type { FleetKeys } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
@@ -24,9 +24,7 @@ export async function acquire(
   lockMs: number,
   otherClasses: readonly string[] = [],
 ): Promise<Acquired> {
-  const lockOf = (placementClass: string) =>
-    sessionJobLockKey(fleet, placementClass, sessionJobId(job.tenant, job.session));
-  const locks = [job.placementClass, ...otherClasses].map(lockOf);
+  const locks = [job.placementClass, ...otherClasses].map((name) => sessionJobLockKey(fleet, name, job));
   const args = [`${job.tenant}:${job.session}`, host, lockMs];
   const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, ...locks], args), script.name);
   if (reply[0] === 1) return { type: 'acquired', fence: asNumber(reply[1]) };

@@ -25,10 +25,11 @@ export async function declareOwned<O extends OwnedSession>(
   for (let from = 0; from < sessions.length; from += MOST_IN_CALL) {
     const some = sessions.slice(from, from + MOST_IN_CALL);
     const args = some.flatMap(({ job, fence, lockMs, jobData, priority }) => [
-      ...[sessionsQueue(job.placementClass), sessionJobId(job.tenant, job.session), `${job.tenant}:${job.session}`],
+      ...[sessionsQueue(job.placementClass, job.tenant), sessionJobId(job.tenant, job.session)],
+      `${job.tenant}:${job.session}`,
       ...[fence, lockMs, jobData, priority],
     ]);
-    const keys = [fleet.owners, fleet.fence, fleet.index];
+    const keys = [fleet.owners, fleet.fence, fleet.index, fleet.queues];
     const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, host, ...args]), script.name);
     const lostIds = new Set(reply.map(asString));
     lost.push(...some.filter(({ job }) => lostIds.has(sessionJobId(job.tenant, job.session))));

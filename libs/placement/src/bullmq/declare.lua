@@ -1,7 +1,7 @@
 -- declare: restore jobs, locks and owners of the sessions that a host serves, after Redis came back with other data.
 -- The highest fence wins, and every later fence is above all declared fences. A full Redis accepts this script: the
 -- first write needs no memory.
--- KEYS 1 owners · 2 fence counter · 3 index
+-- KEYS 1 owners · 2 fence counter · 3 index · 4 queues
 -- ARGV 1 prefix of the queues · 2 host
 --      then for each session: queue · job · member · fence · lock ms · data of the job, as JSON · its priority
 -- Returns the jobs of the sessions that another host has
@@ -23,6 +23,7 @@ for i = 3, #ARGV, 7 do
     redis.call('HSET', KEYS[1], member, fence .. ' ' .. host)
     if tonumber(redis.call('GET', KEYS[2]) or 0) < tonumber(fence) then redis.call('SET', KEYS[2], fence) end
     redis.call('ZADD', KEYS[3], 'NX', -now, member)
+    redis.call('ZADD', KEYS[4], 'NX', 0, ARGV[i])
     if redis.call('EXISTS', keys .. job) == 0 then
       local opts = '{"jobId":"' .. job .. '","removeOnComplete":true,"removeOnFail":true,"attempts":0,"priority":' .. priority .. '}'
       redis.call('HSET', keys .. job, 'name', 'session', 'data', ARGV[i + 5], 'opts', opts, 'priority', priority, 'delay', 0,

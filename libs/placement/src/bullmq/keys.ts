@@ -1,4 +1,4 @@
-import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 
 // All that Shellfleet reads or writes of BullMQ's data beyond its public API. keys.test.ts checks the scripts for other
 // names, and tests/integration/placement-bullmq.test.ts compares these with the installed BullMQ.
@@ -32,5 +32,8 @@ export const BULLMQ_NAMES = {
 /** Codes of BullMQ's errors when a host completes or returns a job that it does not hold. */
 export const NOT_HELD = { JobNotExist: -1, JobLockNotExist: -2, JobNotInState: -3, JobLockMismatch: -6 };
 
-export const sessionJobLockKey = (fleet: FleetKeys, placementClass: string, jobId: string) =>
-  `${fleet.sessionQueues}:${sessionsQueue(placementClass)}:${jobId}:lock`;
+export const sessionJobLockKey = (
+  fleet: FleetKeys,
+  placementClass: string,
+  { tenant, session }: { tenant: string; session: string },
+) => `${fleet.sessionQueues}:${sessionsQueue(placementClass, tenant)}:${sessionJobId(tenant, session)}:lock`;

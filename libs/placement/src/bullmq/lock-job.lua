@@ -1,6 +1,6 @@
 -- lock-job: give a host the first of these jobs that still waits.
--- Writes what BullMQ writes when it hands out the head of a queue.
--- KEYS 1 owners, which selects the node of a Cluster
+-- Writes what BullMQ writes when it hands out the head of a queue, and when the queue's tenant was given a slot.
+-- KEYS 1 queues
 -- ARGV 1 prefix of the queues · 2 host · 3 lock ms · then for each job: its queue · its id
 -- Returns the place of the job in the arguments, from 1 · 0 none waits any more
 local prefix, host, lock_ms = ARGV[1], ARGV[2], ARGV[3]
@@ -15,6 +15,7 @@ for i = 4, #ARGV, 2 do
       redis.call('SET', keys .. job .. ':lock', host, 'PX', lock_ms)
       redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
       redis.call('HINCRBY', keys .. job, 'ats', 1)
+      redis.call('ZADD', KEYS[1], now, ARGV[i])
       return (i - 2) / 2
     end
   end

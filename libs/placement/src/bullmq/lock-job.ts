@@ -1,4 +1,4 @@
-import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import type { FleetKeys } from '@shellfleet/protocol';
 import { asNumber, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
@@ -14,8 +14,8 @@ export async function lockFirstWaiting(
   fleet: FleetKeys,
   host: string,
   lockMs: number,
-  jobs: readonly { placementClass: string; id: string }[],
+  jobs: readonly { queue: string; id: string }[],
 ): Promise<number> {
-  const args = jobs.flatMap(({ placementClass, id }) => [sessionsQueue(placementClass), id]);
-  return asNumber(await runScript(redis, script, [fleet.owners], [fleet.sessionQueues, host, lockMs, ...args])) - 1;
+  const args = jobs.flatMap(({ queue, id }) => [queue, id]);
+  return asNumber(await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, host, lockMs, ...args])) - 1;
 }

@@ -1,51 +1,47 @@
-import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, parseSessionsQueue } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
 
 const script = definePlacementScript('look');
 
-/** A part of the queue of one placement class. */
-export interface LookedAt {
-  placementClass: string;
-  /** number of jobs that wait in the whole queue */
-  waiting: number;
-  jobs: WaitingJob[];
-}
-
 export interface WaitingJob {
+  placementClass: string;
+  /** name of the queue */
+  queue: string;
   id: string;
   /** JSON, not validated */
   data: string;
-  priority: number;
-  /** ms by the clock of the process that added it */
-  addedAt: number;
+  /** number of jobs that wait behind it in its queue */
+  behind: number;
 }
 
-/** Reads parts of queues in one call, each in the order in which hosts take the jobs. */
-export async function lookAtQueues(
-  redis: Redis,
-  fleet: FleetKeys,
-  parts: readonly { placementClass: string; from: number; count: number }[],
-): Promise<LookedAt[]> {
-  if (parts.length === 0) return [];
-  const args = parts.flatMap(({ placementClass, from, count }) => [sessionsQueue(placementClass), from, count]);
-  const reply = await runScript(redis, script, [fleet.owners], [fleet.sessionQueues, ...args]);
-  return asArray(reply, script.name).map((line, index) => {
-    const [waiting, ...fields] = asArray(line, script.name);
-    return {
-      placementClass: parts[index]?.placementClass ?? '',
-      waiting: asNumber(waiting),
-      jobs: toJobs(fields.map(asString)),
-    };
-  });
+export interface Look {
+  /** classes of which jobs are listed */
+  offers: readonly string[];
+  /** weights of the tenants that have another one than 1 */
+  weights: Readonly<Record<string, number>>;
+  /** position of the first job that is read, for queues that are not read from their beginning */
+  from: ReadonlyMap<string, number>;
+  /** number of jobs that are listed */
+  places: number;
+  /** True to list jobs of every queue, an equal part of `places` and at least one each. */
+  shared: boolean;
 }
 
-function toJobs(fields: readonly string[]): WaitingJob[] {
+const FIELDS = 4;
+
+/** Lists waiting jobs of all tenants in one call, in the order in which a host takes them. */
+export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): Promise<WaitingJob[]> {
+  const { offers, from, ...rest } = look;
+  const offered = Object.fromEntries(offers.map((name) => [name, true]));
+  const asked = JSON.stringify({ ...rest, offers: offered, from: Object.fromEntries(from) });
+  const reply = asArray(await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
-  for (let at = 0; at + 3 < fields.length; at += 4) {
-    const [id = '', data = '', priority, addedAt] = fields.slice(at, at + 4);
-    jobs.push({ id, data, priority: Number(priority), addedAt: Number(addedAt) });
+  for (let at = 0; at + FIELDS <= reply.length; at += FIELDS) {
+    const [queue = '', id = '', data = ''] = reply.slice(at, at + FIELDS - 1).map(asString);
+    const placementClass = parseSessionsQueue(queue)?.placementClass ?? '';
+    jobs.push({ placementClass, queue, id, data, behind: asNumber(reply[at + FIELDS - 1]) });
   }
   return jobs;
 }

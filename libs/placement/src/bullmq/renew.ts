@@ -44,7 +44,8 @@ async function renewSome<L extends Lock>(
   locks: L[],
 ): Promise<Renewed<L>> {
   const args = locks.flatMap(({ job, fence, lockMs }) => [
-    ...[sessionsQueue(job.placementClass), sessionJobId(job.tenant, job.session), `${job.tenant}:${job.session}`],
+    ...[sessionsQueue(job.placementClass, job.tenant), sessionJobId(job.tenant, job.session)],
+    `${job.tenant}:${job.session}`,
     ...[fence ?? '', lockMs],
   ]);
   const reply = await runScript(redis, script, [fleet.owners], [fleet.sessionQueues, host, ...args]);

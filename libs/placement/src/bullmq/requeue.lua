@@ -1,22 +1,24 @@
 -- requeue: move the active jobs whose lock has run out to the front of the waiting jobs of their queue.
 -- A call that arrives late does nothing: after an outage, hosts renew their locks first.
--- KEYS 1 the guard of the interval
--- ARGV 1 prefix of the queue's keys · 2 the time of Redis (ms) after which this call does nothing · 3 interval ms
+-- KEYS 1 the guard of the interval · 2 queues
+-- ARGV 1 prefix of the queues · 2 the time of Redis (ms) after which this call does nothing · 3 interval ms
 -- Returns the number of moved jobs
-local keys = ARGV[1]
 local time = redis.call('TIME')
 if time[1] * 1000 + math.floor(time[2] / 1000) > tonumber(ARGV[2]) then return 0 end
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[3])
 local moved = 0
-for _, job in ipairs(redis.call('LRANGE', keys .. 'active', 0, -1)) do
-  if redis.call('EXISTS', keys .. job .. ':lock') == 0 then
-    redis.call('LREM', keys .. 'active', 1, job)
-    -- A job without data was removed.
-    if redis.call('EXISTS', keys .. job) == 1 then
-      redis.call('RPUSH', keys .. 'wait', job)
-      moved = moved + 1
+for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  local keys = ARGV[1] .. ':' .. name .. ':'
+  for _, job in ipairs(redis.call('LRANGE', keys .. 'active', 0, -1)) do
+    if redis.call('EXISTS', keys .. job .. ':lock') == 0 then
+      redis.call('LREM', keys .. 'active', 1, job)
+      -- A job without data was removed.
+      if redis.call('EXISTS', keys .. job) == 1 then
+        redis.call('RPUSH', keys .. 'wait', job)
+        moved = moved + 1
+      end
     end
   end
 end

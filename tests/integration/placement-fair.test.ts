@@ -1,0 +1,234 @@
+import {
+  createSessionJobs,
+  newSessionJob,
+  type Placement,
+  QueuedSessions,
+  type SessionJob,
+  type SessionJobs,
+} from '@shellfleet/placement';
+import { type FleetKeys, fleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { connectRedis } from '@shellfleet/redis';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+
+// Which tenant gets the next free slot. The choice and the queues are real; only the time for which sessions hold their
+// slots is simulated.
+
+const OFFERS = ['docker', 'docker+particular', 'host'];
+
+let own: OwnRedis;
+let redis: Redis;
+let fleet: FleetKeys;
+let queue: QueuedSessions;
+let namespaces = 0;
+
+beforeAll(async () => {
+  own = await startOwnRedis();
+  redis = (await connectRedis(own.url, 'host', 'test')).redis;
+});
+afterAll(async () => {
+  redis?.disconnect();
+  await own?.[Symbol.asyncDispose]();
+});
+beforeEach(() => {
+  fleet = fleetKeys(`fair-${++namespaces}`);
+  queue = new QueuedSessions(redis, fleet, { enter: (call) => call() });
+});
+
+const startHost = (
+  hostId: string,
+  weights: Record<string, number> = {},
+  serves = async (_job: SessionJob) => true,
+): Promise<SessionJobs> =>
+  createSessionJobs({
+    ...{ redis, fleet, hostId, offers: OFFERS, lockMs: 60_000, stalledIntervalMs: 1_000 },
+    ...{ serves, weights: () => weights },
+  });
+
+const jobFor = (tenant: string, session: string, placement: Partial<Placement> = {}) =>
+  newSessionJob({ tenant, session }, '1', {
+    ...{ policy: 'docker', priority: 0, labels: {}, sealedWith: '' },
+    ...placement,
+  });
+
+const add = (tenant: string, session: string, placement: Partial<Placement> = {}) =>
+  queue.ensureJob(jobFor(tenant, session, placement));
+
+const addMany = (tenant: string, count: number) =>
+  Promise.all(Array.from({ length: count }, (_, n) => add(tenant, `${tenant}-${n}`)));
+
+/** Fetches sessions as `<tenant>/<session>`. */
+async function fetchNames(host: SessionJobs, most = 1_000): Promise<string[]> {
+  const names: string[] = [];
+  while (names.length < most) {
+    const job = await host.fetch();
+    if (job === undefined) break;
+    names.push(`${job.tenant}/${job.session}`);
+  }
+  return names;
+}
+
+type Held = { job: SessionJob; from: number; until: number };
+
+/**
+ * Runs a host whose sessions hold their slots for simulated times. Tenants always have sessions that wait. Returns what
+ * each session held.
+ */
+async function simulate(
+  { slots, forMs, tenants }: { slots: number; forMs: number; tenants: readonly string[] },
+  holdMs: (turn: number) => number,
+  weights: Record<string, number> = {},
+): Promise<Held[]> {
+  const host = await startHost('h1', weights);
+  const turns = new Map<string, number>();
+  const addNext = async (tenant: string) => {
+    const turn = turns.get(tenant) ?? 0;
+    turns.set(tenant, turn + 1);
+    await add(tenant, `${tenant}-${turn}`);
+  };
+  for (const tenant of tenants) await Promise.all(Array.from({ length: slots }, () => addNext(tenant)));
+  const all: Held[] = [];
+  const open: Held[] = [];
+  for (let now = 0; now < forMs; ) {
+    while (open.length < slots) {
+      const job = await host.fetch();
+      if (job === undefined) throw new Error('No session waits.');
+      const held = { job, from: now, until: now + holdMs(Number(job.session.split('-').at(-1))) };
+      open.push(held);
+      all.push(held);
+      await addNext(job.tenant);
+    }
+    open.sort((a, b) => a.until - b.until);
+    now = open[0]?.until ?? forMs;
+    while (open[0] !== undefined && open[0].until <= now) await host.remove((open.shift() as Held).job);
+  }
+  await host.close();
+  return all;
+}
+
+/** Returns the slot time of each tenant within a window. */
+function slotTimes(all: readonly Held[], tenants: readonly string[], from: number, until: number): number[] {
+  return tenants.map((tenant) =>
+    all
+      .filter(({ job }) => job.tenant === tenant)
+      .reduce((sum, held) => sum + Math.max(0, Math.min(held.until, until) - Math.max(held.from, from)), 0),
+  );
+}
+
+/** Jain's index: 1 if all parts are equal, 1 ÷ n if one of n has everything. */
+const jain = (parts: readonly number[]) =>
+  parts.reduce((a, b) => a + b, 0) ** 2 / (parts.length * parts.reduce((sum, part) => sum + part ** 2, 0));
+
+describe('the next free slot', () => {
+  test('goes to a newcomer before thousands of sessions of another tenant', async () => {
+    const host = await startHost('h1');
+    await addMany('flood', 10_000);
+    const held = await Promise.all(Array.from({ length: 8 }, () => host.fetch()));
+    expect(held.map((job) => job?.tenant)).toEqual(Array(8).fill('flood'));
+    await add('newcomer', 'first');
+    await host.remove(held[0] as SessionJob);
+    expect(await fetchNames(host, 1)).toEqual(['newcomer/first']);
+    await host.close();
+  });
+
+  test('goes in turn to tenants that hold equally many', async () => {
+    for (const tenant of ['a', 'b', 'c']) await addMany(tenant, 3);
+    const host = await startHost('h1');
+    const tenants = (await fetchNames(host)).map((name) => name.split('/')[0]);
+    expect([0, 3, 6].map((at) => tenants.slice(at, at + 3).sort())).toEqual(Array(3).fill(['a', 'b', 'c']));
+    await host.close();
+  });
+
+  test('counts the slots of a tenant on all hosts and in all classes', async () => {
+    const [one, two] = [await startHost('h1'), await startHost('h2')];
+    await add('a', 'on-the-host', { policy: 'host' });
+    expect(await fetchNames(one)).toEqual(['a/on-the-host']);
+    await add('a', 'second');
+    await add('b', 'first');
+    expect(await fetchNames(two)).toEqual(['b/first', 'a/second']);
+    await Promise.all([one.close(), two.close()]);
+  });
+
+  test('goes by priority only among the sessions of one tenant', async () => {
+    await add('a', 'late', { priority: 9 });
+    await add('b', 'second', { priority: 5, policy: 'host' });
+    await add('b', 'first');
+    const host = await startHost('h1');
+    expect(await fetchNames(host)).toEqual(['a/late', 'b/first', 'b/second']);
+    await host.close();
+  });
+
+  test('goes to the next tenant if the host cannot serve the fairest one', async () => {
+    const choosy = await startHost('h1', {}, async ({ tenant }) => tenant !== 'a');
+    await addMany('b', 40);
+    expect(await fetchNames(choosy, 30)).toHaveLength(30);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => add('a', `root-${n}`, { particular: true })));
+    // Session by session, 30 of the other tenant come before its next one.
+    expect(await fetchNames(choosy, 1)).toEqual([expect.stringMatching(/^b\//)]);
+    const other = await startHost('h2');
+    expect(await fetchNames(other, 1)).toEqual([expect.stringMatching(/^a\//)]);
+    await Promise.all([choosy.close(), other.close()]);
+  });
+
+  test('is shared equally by 20 tenants in each minute', async () => {
+    const tenants = Array.from({ length: 20 }, (_, n) => `t${n}`);
+    const all = await simulate({ slots: 8, forMs: 120_000, tenants }, () => 1_500);
+    for (const from of [0, 30_000, 60_000]) {
+      expect(jain(slotTimes(all, tenants, from, from + 60_000))).toBeGreaterThanOrEqual(0.98);
+    }
+  });
+
+  test('is shared by weight, with sessions of a second beside some of a minute', async () => {
+    const tenants = ['one', 'two', 'five'];
+    const weights = { two: 2, five: 5 };
+    // Each tenant's every twentieth session is long.
+    const all = await simulate({ slots: 16, forMs: 300_000, tenants }, (turn) => (turn % 20 ? 1_000 : 60_000), weights);
+    const times = slotTimes(all, tenants, 0, 300_000);
+    const total = times.reduce((a, b) => a + b, 0);
+    const shares = times.map((time) => time / total);
+    for (const [index, wanted] of [1 / 8, 2 / 8, 5 / 8].entries()) {
+      expect(Math.abs((shares[index] ?? 0) / wanted - 1)).toBeLessThan(0.05);
+    }
+  });
+});
+
+describe('the set of queues', () => {
+  test('loses a queue without jobs, and keeps one with an active job', async () => {
+    const host = await startHost('h1');
+    await add('a', 's');
+    await add('b', 's', { policy: 'host' });
+    const jobs = [await host.fetch(), await host.fetch()];
+    expect(await host.fetch()).toBeUndefined();
+    expect(await redis.zcard(fleet.queues)).toBe(2);
+    for (const job of jobs) if (job?.tenant === 'a') await host.remove(job);
+    expect(await host.fetch()).toBeUndefined();
+    expect(await redis.zrange(fleet.queues, '0', '-1')).toEqual([sessionsQueue('host', 'b')]);
+    await host.close();
+  });
+
+  test('has the queue of a job that was added while a host forgot the queue', async () => {
+    const host = await startHost('h1');
+    const zadd = redis.zadd.bind(redis) as (...args: unknown[]) => Promise<number>;
+    const noting = vi.spyOn(redis, 'zadd').mockImplementationOnce(async (...args: unknown[]) => {
+      const noted = await zadd(...args);
+      expect(await host.fetch()).toBeUndefined();
+      expect(await redis.exists(fleet.queues)).toBe(0);
+      return noted as never;
+    });
+    await add('a', 's');
+    noting.mockRestore();
+    expect(await fetchNames(host)).toEqual(['a/s']);
+    await host.close();
+  });
+
+  test('gets the queue of a job back when upkeep finds the job', async () => {
+    const host = await startHost('h1');
+    await add('a', 's');
+    await redis.del(fleet.queues);
+    expect(await host.fetch()).toBeUndefined();
+    expect(await host.has(jobFor('a', 's'))).toBe(true);
+    expect(await fetchNames(host)).toEqual(['a/s']);
+    await host.close();
+  });
+});
