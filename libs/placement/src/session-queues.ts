@@ -5,8 +5,8 @@ import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, queueOf, type SessionJob } from './session-job.ts';
 
 /**
- * The BullMQ queues of sessions, one for each placement class and tenant, on one connection. BullMQ is loaded on first use. Only
- * private members have its types, which are not in the published declarations.
+ * The BullMQ queues of sessions, one for each placement class and tenant, on one connection. BullMQ is loaded on first
+ * use. Only private members have its types, which are not in the published declarations.
  */
 export class SessionQueues {
   readonly #redis: Redis;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toFieldIssues } from './field-issues.ts';
-import { fleetConfigurationSchema, shareOf } from './fleet-configuration.ts';
+import { fleetConfigurationSchema, shareOf, weightsOf } from './fleet-configuration.ts';
 
 describe("a fleet's configuration", () => {
   test('gives a tenant weight 1 and no quota unless it lists others', () => {
@@ -8,6 +8,7 @@ describe("a fleet's configuration", () => {
       tenants: [{ name: 'builds', weight: 2.5, maxSessions: 40 }, { name: 'nightly' }],
     });
     expect(shareOf(configuration, 'builds')).toEqual({ weight: 2.5, maxSessions: 40 });
+    expect(weightsOf(configuration)).toEqual({ builds: 2.5 });
     expect(shareOf(configuration, 'nightly')).toEqual({ weight: 1 });
     expect(shareOf(fleetConfigurationSchema.parse({}), 'builds')).toEqual({ weight: 1 });
   });

@@ -91,3 +91,8 @@ export interface AppliedConfiguration {
   /** Time at which it was applied; ISO 8601. */
   appliedAt: string;
 }
+
+/** Returns the weights of the tenants that have another one than the default, 1. */
+export function weightsOf({ tenants }: FleetConfiguration): Record<string, number> {
+  return Object.fromEntries(tenants.flatMap(({ name, weight }) => (weight === 1 ? [] : [[name, weight]])));
+}

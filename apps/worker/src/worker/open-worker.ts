@@ -6,6 +6,7 @@ import {
   isShellfleetError,
   SCHEMA_VERSION,
   type ShellfleetError,
+  weightsOf,
 } from '@shellfleet/protocol';
 import { describeRedis, recordRetention, requireFleet } from '@shellfleet/redis';
 import type { Admission } from '../admission/admission.ts';
@@ -101,6 +102,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     takesNew: () => !isDraining() && gate.problems().length === 0,
     limitOpening: (open) => gate.limitOpening(open),
     onAsked: (tenant) => announcer?.asked(tenant),
+    weights: () => weightsOf(fleetConfiguration.current),
     signal: closed.signal,
   });
   const heldTimes = createHeldTimes();
@@ -159,14 +161,19 @@ async function createSessionHost(
   {
     takesNew,
     limitOpening,
+    weights,
     ...asking
-  }: Pick<SessionHost, 'takesNew' | 'limitOpening'> & { onAsked(tenant: string): void; signal: AbortSignal },
+  }: Pick<SessionHost, 'takesNew' | 'limitOpening'> & {
+    onAsked(tenant: string): void;
+    weights(): Record<string, number>;
+    signal: AbortSignal;
+  },
 ): Promise<SessionHost> {
   const { settings } = services;
   const offers = offeredClasses(abilitiesOf(services, offer));
   const canServe = new CanServe(services, offer, settings.defaultImage);
   const jobs = await createSessionJobs({
-    ...{ ...services, offers, serves: (job) => canServe.job(job) },
+    ...{ ...services, offers, weights, serves: (job) => canServe.job(job) },
     ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },
   });
   const mostPending = settings.file.approvals.pendingPerTenant;
