@@ -168,7 +168,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     for (const holder of holders) await holder.run('true');
     const session = await stack.fleet.session('moved', { ...small, labels: { team: 'build' } });
     const commands = [await session.submit('touch /tmp/ran; echo ran'), await session.submit('echo too')];
-    const { sessionQueues } = fleetKeys(stack.keyspace);
+    const { sessionQueues, queues } = fleetKeys(stack.keyspace);
     const jobId = sessionJobId('default', 'moved');
     const sealedWith = sealedWithKey(stack.sealKey);
     const docker = new Queue(sessionsQueue(classOf('docker', stack.sealKey), 'default'), {
@@ -193,6 +193,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
     expect(JSON.parse(state.placement ?? '')).toEqual(placement);
     await docker.remove(jobId);
     await host.add('session', { ...job?.data, policy: 'host' }, { jobId, removeOnComplete: true, removeOnFail: true });
+    await inspector.redis.zadd(queues, 0, host.name);
     for (const command of commands) {
       expect(await command.result()).toMatchObject({
         outcome: 'error',
