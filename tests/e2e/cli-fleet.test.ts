@@ -111,6 +111,29 @@ describe('the fleet on the command line', () => {
     await untilHost(({ warnings }) => warnings === undefined);
   });
 
+  test('opens no more sessions of a tenant than its quota, until config apply raises it', async () => {
+    const file = join(directory, 'quota.yaml');
+    await writeFile(file, 'tenants: [{ name: default, maxSessions: 1 }]\n');
+    await cli.text(['config', 'apply', file]);
+    const [applied] = jsonLines((await cli.text(['config', 'show', '--json'])).stdout);
+    await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.configuration === applied.revision,
+    );
+    await cli.run(['exec', 'within', '--', 'true']);
+    const waiting = await stack.fleet.session('beyond');
+    const beyond = await waiting.submit('echo went');
+    // Another tenant's session, which comes later, gets one of the free slots.
+    const other = await cli.text(['exec', 'other', '--', 'echo went'], { env: { SHELLFLEET_TENANT: 'other' } });
+    expect(other.stdout).toBe('went\n');
+    expect((await waiting.info()).state).toBe('queued');
+    await writeFile(file, 'tenants: []\n');
+    await cli.text(['config', 'apply', file]);
+    expect(await beyond.result()).toMatchObject({ stdout: 'went\n' });
+    await cli.run(['close', 'within', 'beyond']);
+    await cli.run(['close', 'other'], { env: { SHELLFLEET_TENANT: 'other' } });
+  });
+
   test('gives a session a fresh shell with restart, which fails for a missing session', async () => {
     await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
     expect(await cli.text(['restart', 'again'])).toEqual({

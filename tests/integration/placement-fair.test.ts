@@ -40,10 +40,11 @@ const startHost = (
   hostId: string,
   weights: Record<string, number> = {},
   serves = async (_job: SessionJob) => true,
+  quotas: () => Record<string, number> = () => ({}),
 ): Promise<SessionJobs> =>
   createSessionJobs({
     ...{ redis, fleet, hostId, offers: OFFERS, lockMs: 60_000, stalledIntervalMs: 1_000 },
-    ...{ serves, weights: () => weights },
+    ...{ serves, weights: () => weights, quotas },
   });
 
 const jobFor = (tenant: string, session: string, placement: Partial<Placement> = {}) =>
@@ -169,6 +170,23 @@ describe('the next free slot', () => {
     const other = await startHost('h2');
     expect(await fetchNames(other, 1)).toEqual([expect.stringMatching(/^a\//)]);
     await Promise.all([choosy.close(), other.close()]);
+  });
+
+  test('goes to no tenant at its quota, even if hosts fetch at once', async () => {
+    await Promise.all([addMany('few', 20), addMany('constructor', 2)]);
+    await add('few', 'on-the-host', { policy: 'host' });
+    const quotas = () => ({ few: 3 });
+    const hosts = await Promise.all(['h1', 'h2', 'h3'].map((id) => startHost(id, {}, undefined, quotas)));
+    const turns = hosts.flatMap((host) => Array.from({ length: 4 }, async () => ({ host, job: await host.fetch() })));
+    const taken = (await Promise.all(turns)).flatMap(({ host, job }) => (job === undefined ? [] : [{ host, job }]));
+    const tenants = taken.map(({ job }) => job.tenant).sort();
+    expect(tenants).toEqual(['constructor', 'constructor', 'few', 'few', 'few']);
+    for (const { host, job } of taken.filter((one) => one.job.tenant === 'few').slice(0, 1)) {
+      expect(await host.fetch()).toBeUndefined();
+      await host.remove(job);
+      expect(await fetchNames(host)).toEqual([expect.stringMatching(/^few\//)]);
+    }
+    await Promise.all(hosts.map((host) => host.close()));
   });
 
   test('is shared equally by 20 tenants in each minute', async () => {

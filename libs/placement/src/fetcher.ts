@@ -28,6 +28,8 @@ export interface FetcherOptions {
   lockMs: number;
   /** Returns the weights of tenants that have another one than 1. A tenant's fair part grows with its weight. */
   weights?(): Readonly<Record<string, number>>;
+  /** Returns the most slots that tenants may hold at once, on all hosts together. Other tenants have no limit. */
+  quotas?(): Readonly<Record<string, number>>;
   /** Tells whether this host can run a particular session of one generation. Default: every session. */
   serves?(job: SessionJob): Promise<boolean>;
 }
@@ -60,14 +62,18 @@ export class Fetcher {
   async #takeFrom(
     look: Pick<Look, 'from' | 'places' | 'shared'>,
   ): Promise<{ taken: SessionJob | undefined; listed: WaitingJob[] }> {
-    const { redis, fleet, hostId, lockMs, offers, weights } = this.#options;
+    const { redis, fleet, hostId, lockMs, offers } = this.#options;
     for (;;) {
-      const listed = await lookAtQueues(redis, fleet, { ...look, offers, weights: weights?.() ?? {} });
-      const servable = await this.#servable(listed);
+      const [weights, quotas] = [this.#options.weights?.() ?? {}, this.#options.quotas?.() ?? {}];
+      const listed = await lookAtQueues(redis, fleet, { ...look, offers, weights, quotas });
+      const servable = (await this.#servable(listed)).map((waiting) => {
+        const { tenant } = waiting.job;
+        return { ...waiting, quota: Object.hasOwn(quotas, tenant) ? quotas[tenant] : undefined };
+      });
       if (servable.length === 0) return { taken: undefined, listed };
       const taken = servable[await lockFirstWaiting(redis, fleet, hostId, lockMs, servable)];
       if (taken !== undefined) return { taken: taken.job, listed };
-      // Other hosts took all candidates: look again.
+      // Other hosts took all candidates, or their tenants reached their quotas: look again.
     }
   }
 

@@ -1,16 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { toFieldIssues } from './field-issues.ts';
-import { fleetConfigurationSchema, shareOf, weightsOf } from './fleet-configuration.ts';
+import { fleetConfigurationSchema, quotasOf, weightsOf } from './fleet-configuration.ts';
 
 describe("a fleet's configuration", () => {
   test('gives a tenant weight 1 and no quota unless it lists others', () => {
     const configuration = fleetConfigurationSchema.parse({
       tenants: [{ name: 'builds', weight: 2.5, maxSessions: 40 }, { name: 'nightly' }],
     });
-    expect(shareOf(configuration, 'builds')).toEqual({ weight: 2.5, maxSessions: 40 });
     expect(weightsOf(configuration)).toEqual({ builds: 2.5 });
-    expect(shareOf(configuration, 'nightly')).toEqual({ weight: 1 });
-    expect(shareOf(fleetConfigurationSchema.parse({}), 'builds')).toEqual({ weight: 1 });
+    expect(quotasOf(configuration)).toEqual({ builds: 40 });
   });
 
   test.each([

@@ -66,11 +66,15 @@ export interface TenantConfiguration {
 /** The configuration as its author writes it, without the defaults. */
 export type FleetConfigurationInput = z.input<typeof fleetConfigurationSchema>;
 
-/** Returns the share and the quota of a tenant. A tenant that the configuration does not list has the defaults. */
-export function shareOf({ tenants }: FleetConfiguration, tenant: string): Omit<TenantConfiguration, 'name'> {
-  const { weight = 1, maxSessions } = tenants.find(({ name }) => name === tenant) ?? {};
-  return { weight, maxSessions };
-}
+/** Returns the weights of the tenants that have another one than 1. */
+export const weightsOf = ({ tenants }: FleetConfiguration): Readonly<Record<string, number>> =>
+  Object.fromEntries(tenants.flatMap(({ name, weight }) => (weight === 1 ? [] : [[name, weight]])));
+
+/** Returns the most sessions of the tenants that have a quota. */
+export const quotasOf = ({ tenants }: FleetConfiguration): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    tenants.flatMap(({ name, maxSessions }) => (maxSessions === undefined ? [] : [[name, maxSessions]])),
+  );
 
 /** Schema of the hash `fleetKeys().configuration`. */
 export const appliedConfigurationSchema = z.object({
@@ -90,9 +94,4 @@ export interface AppliedConfiguration {
   appliedBy: string;
   /** Time at which it was applied; ISO 8601. */
   appliedAt: string;
-}
-
-/** Returns the weights of the tenants that have another one than the default, 1. */
-export function weightsOf({ tenants }: FleetConfiguration): Record<string, number> {
-  return Object.fromEntries(tenants.flatMap(({ name, weight }) => (weight === 1 ? [] : [[name, weight]])));
 }

@@ -6,7 +6,6 @@ import {
   isShellfleetError,
   SCHEMA_VERSION,
   type ShellfleetError,
-  weightsOf,
 } from '@shellfleet/protocol';
 import { describeRedis, recordRetention, requireFleet } from '@shellfleet/redis';
 import type { Admission } from '../admission/admission.ts';
@@ -99,10 +98,10 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const { webhook } = settings.file.approvals;
   const announcer = webhook && new Announcer({ ...services, webhook });
   const host = await createSessionHost(services, options, {
+    fleetConfiguration,
     takesNew: () => !isDraining() && gate.problems().length === 0,
     limitOpening: (open) => gate.limitOpening(open),
     onAsked: (tenant) => announcer?.asked(tenant),
-    weights: () => weightsOf(fleetConfiguration.current),
     signal: closed.signal,
   });
   const heldTimes = createHeldTimes();
@@ -161,19 +160,17 @@ async function createSessionHost(
   {
     takesNew,
     limitOpening,
-    weights,
+    fleetConfiguration,
     ...asking
-  }: Pick<SessionHost, 'takesNew' | 'limitOpening'> & {
-    onAsked(tenant: string): void;
-    weights(): Record<string, number>;
-    signal: AbortSignal;
-  },
+  }: Pick<SessionHost, 'takesNew' | 'limitOpening'> &
+    Pick<OpenWorker, 'fleetConfiguration'> & { onAsked(tenant: string): void; signal: AbortSignal },
 ): Promise<SessionHost> {
   const { settings } = services;
   const offers = offeredClasses(abilitiesOf(services, offer));
   const canServe = new CanServe(services, offer, settings.defaultImage);
   const jobs = await createSessionJobs({
-    ...{ ...services, offers, weights, serves: (job) => canServe.job(job) },
+    ...{ ...services, offers, serves: (job) => canServe.job(job) },
+    ...{ weights: fleetConfiguration.weights, quotas: fleetConfiguration.quotas },
     ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },
   });
   const mostPending = settings.file.approvals.pendingPerTenant;

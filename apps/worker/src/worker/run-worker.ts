@@ -60,6 +60,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const onDrain = () => void drainRequest.look();
   const onConfiguration = async () => {
     await open.fleetConfiguration.look();
+    wakeUps.notify();
     await open.heartbeat.beatNow();
   };
   const readCalls = () => readHostCalls({ ...host, sessions, tools, onDrain });

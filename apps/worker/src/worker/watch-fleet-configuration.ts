@@ -1,10 +1,5 @@
 import { repeat } from '@shellfleet/concurrency';
-import {
-  type AppliedConfiguration,
-  type FleetConfiguration,
-  fleetConfigurationSchema,
-  isShellfleetError,
-} from '@shellfleet/protocol';
+import { type AppliedConfiguration, isShellfleetError, quotasOf, weightsOf } from '@shellfleet/protocol';
 import { readFleetConfiguration } from '@shellfleet/redis';
 import type { HostServices } from '../run/host-services.ts';
 
@@ -16,9 +11,11 @@ const INTERVAL_MS = 2_000;
 
 /** The fleet's configuration, as this host has read it last. */
 export interface FleetConfigurationWatch {
-  /** Newest configuration that this host can use. */
-  readonly current: FleetConfiguration;
-  /** Revision of `current`; 0 for the defaults. */
+  /** Weights of the tenants that have another one than 1. */
+  weights(): Readonly<Record<string, number>>;
+  /** Most sessions of the tenants that have a quota. */
+  quotas(): Readonly<Record<string, number>>;
+  /** Revision of the newest configuration that this host can use; 0 for the defaults. */
   readonly revision: number;
   /** Warnings for the operator, one sentence each. */
   warnings(): string[];
@@ -33,8 +30,9 @@ export async function watchFleetConfiguration({
   fleet,
   logger,
 }: Pick<HostServices, 'redis' | 'fleet' | 'logger'>): Promise<FleetConfigurationWatch> {
-  const defaults = fleetConfigurationSchema.parse({});
   let newest: AppliedConfiguration | undefined;
+  let weights: Readonly<Record<string, number>> = {};
+  let quotas: Readonly<Record<string, number>> = {};
   let problem: string | undefined;
   const refuse = (found: string) => {
     if (found !== problem) logger.error({ problem: found, revision: newest?.revision ?? 0 }, 'configuration.refused');
@@ -46,9 +44,12 @@ export async function watchFleetConfiguration({
       return refuse("The fleet's configuration is no longer in Redis: apply it again");
     problem = undefined;
     // Revisions begin again if Redis loses them.
-    if (applied?.revision === newest?.revision && applied?.appliedAt === newest?.appliedAt) return;
+    if (applied === undefined) return;
+    if (applied.revision === newest?.revision && applied.appliedAt === newest.appliedAt) return;
     newest = applied;
-    logger.info({ revision: applied?.revision, appliedBy: applied?.appliedBy }, 'configuration.read');
+    weights = weightsOf(applied.configuration);
+    quotas = quotasOf(applied.configuration);
+    logger.info({ revision: applied.revision, appliedBy: applied.appliedBy }, 'configuration.read');
   };
   const onError = (error: unknown) => {
     // A read without Redis fails too. Then no heartbeat could report it.
@@ -58,9 +59,8 @@ export async function watchFleetConfiguration({
   await rounds.now();
   const describeKept = () => (newest === undefined ? 'the defaults hold' : `revision ${newest.revision} holds`);
   return {
-    get current() {
-      return newest?.configuration ?? defaults;
-    },
+    weights: () => weights,
+    quotas: () => quotas,
     get revision() {
       return newest?.revision ?? 0;
     },

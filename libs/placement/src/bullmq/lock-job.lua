@@ -1,14 +1,26 @@
--- lock-job: give a host the first of these jobs that still waits.
+-- lock-job: give a host the first of these jobs that still waits and whose tenant holds fewer slots than its quota.
 -- Writes what BullMQ writes when it hands out the head of a queue, and when the queue's tenant was given a slot.
 -- KEYS 1 queues
--- ARGV 1 prefix of the queues · 2 host · 3 lock ms · then for each job: its queue · its id
--- Returns the place of the job in the arguments, from 1 · 0 none waits any more
+-- ARGV 1 prefix of the queues · 2 host · 3 lock ms · then for each job: its queue · its id · its tenant's quota, or ''
+-- Returns the place of the job in the arguments, from 1 · 0 none may be taken any more
 local prefix, host, lock_ms = ARGV[1], ARGV[2], ARGV[3]
 local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-for i = 4, #ARGV, 2 do
+-- Returns whether the tenant of a queue holds as many slots as its quota.
+local function at_quota(queue, quota)
+  if quota == nil then return false end
+  local owner, held = string.match(queue, '@(.+)$'), 0
+  for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    if string.match(name, '@(.+)$') == owner then
+      held = held + redis.call('LLEN', prefix .. ':' .. name .. ':' .. 'active')
+    end
+  end
+  return held >= quota
+end
+for i = 4, #ARGV, 3 do
   local keys, job = prefix .. ':' .. ARGV[i] .. ':', ARGV[i + 1]
-  if redis.call('LREM', keys .. 'wait', -1, job) + redis.call('ZREM', keys .. 'prioritized', job) > 0 then
+  if not at_quota(ARGV[i], tonumber(ARGV[i + 2]))
+    and redis.call('LREM', keys .. 'wait', -1, job) + redis.call('ZREM', keys .. 'prioritized', job) > 0 then
     -- A job without data was removed.
     if redis.call('EXISTS', keys .. job) == 1 then
       redis.call('LPUSH', keys .. 'active', job)
@@ -16,7 +28,7 @@ for i = 4, #ARGV, 2 do
       redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
       redis.call('HINCRBY', keys .. job, 'ats', 1)
       redis.call('ZADD', KEYS[1], now, ARGV[i])
-      return (i - 2) / 2
+      return (i - 1) / 3
     end
   end
 end

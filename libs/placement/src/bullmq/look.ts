@@ -21,6 +21,8 @@ export interface Look {
   offers: readonly string[];
   /** weights of the tenants that have another one than 1 */
   weights: Readonly<Record<string, number>>;
+  /** most slots of the tenants that have a quota */
+  quotas: Readonly<Record<string, number>>;
   /** position of the first job that is read, for queues that are not read from their beginning */
   from: ReadonlyMap<string, number>;
   /** number of jobs that are listed */
