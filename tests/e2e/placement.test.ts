@@ -81,7 +81,6 @@ describe('one slot', () => {
         seenAt: expect.any(String),
         configuration: 0,
         gate: expect.objectContaining({ reason: null }),
-        configuration: 0,
       },
     ]);
     // The session that holds the slot goes on in the meantime.
