@@ -93,3 +93,38 @@ describe('a draining host', () => {
     expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h2']);
   });
 });
+
+describe('a cordoned host', () => {
+  test('keeps its sessions through a restart, and takes no other until uncordoned', async () => {
+    const { fleet, workers } = stack;
+    const [worker, other] = workers;
+    await worker?.start();
+    await other?.stop('SIGINT');
+    const cordoned = async () => (await fleet.hosts()).find(({ id }) => id === 'h1');
+    await until(cordoned, (host) => host?.state === 'up');
+    const kept = await fleet.session('cordon-kept');
+    await kept.run('kept=1');
+    await fleet.cordonHost('h1');
+    expect(await until(cordoned, (host) => host?.problems !== undefined)).toMatchObject({
+      ...{ state: 'up', cordoned: true },
+      problems: [expect.stringContaining('hosts uncordon h1')],
+    });
+    const waiting = await fleet.session('cordon-waits');
+    const command = await waiting.submit('echo taken');
+    expect((await waiting.info()).noHostReason).toContain('hosts uncordon h1');
+    expect(await kept.run('echo $kept')).toMatchObject({ stdout: '1\n', hostId: 'h1' });
+    await kept.restart();
+    expect(await kept.run('echo fresh')).toMatchObject({ stdout: 'fresh\n', hostId: 'h1' });
+
+    await worker?.kill();
+    await until(cordoned, (host) => host?.state === 'unreachable');
+    expect(await cordoned()).toMatchObject({ cordoned: true });
+    await worker?.start();
+    expect(await kept.run('echo again')).toMatchObject({ stdout: 'again\n', hostId: 'h1' });
+    expect(await waiting.info()).toMatchObject({ state: 'queued', hostId: null });
+    await fleet.uncordonHost('h1');
+    expect(await command.result()).toMatchObject({ stdout: 'taken\n', hostId: 'h1' });
+    expect(await cordoned()).not.toHaveProperty('cordoned');
+    await expect(fleet.cordonHost('nobody')).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+  });
+});

@@ -29,6 +29,7 @@ describe('a Fleet', () => {
       command: () => fleet.command(command.id),
       hosts: () => fleet.hosts(),
       drain: () => fleet.drainHost('h'),
+      cordon: () => fleet.cordonHost('h'),
       tools: () => fleet.tools.list(),
       call: () => fleet.tools.call('t', {}),
       submit: () => session.submit('true'),

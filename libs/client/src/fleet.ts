@@ -18,6 +18,7 @@ import type { BatchOptions, Task } from './batch/task.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { type ApplyOptions, applyConfiguration } from './hosts/apply-configuration.ts';
+import { cordonHost, uncordonHost } from './hosts/cordon-host.ts';
 import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
 import {
   listHostImages,
@@ -189,6 +190,20 @@ export class Fleet implements AsyncDisposable {
    */
   drainHost(id: string, options: DrainOptions = {}): Promise<void> {
     return drainHost(this.#view, id, options);
+  }
+
+  /**
+   * Asks a host to take no session that it does not have already. Its sessions and tool calls go on as before. The
+   * request also holds for a host that is down and for later processes of the host, until `uncordonHost`. Rejects with
+   * COMMAND_INVALID for an unknown host.
+   */
+  cordonHost(id: string): Promise<void> {
+    return cordonHost(this.#view, id);
+  }
+
+  /** Withdraws `cordonHost`. Rejects with COMMAND_INVALID for an unknown host. */
+  uncordonHost(id: string): Promise<void> {
+    return uncordonHost(this.#view, id);
   }
 
   /**

@@ -142,6 +142,8 @@ export interface HostInfo {
   id: string;
   /** State of the host. `draining`: it takes no new session. `unreachable`: its last heartbeat is too old. */
   state: 'up' | 'draining' | 'unreachable';
+  /** True while an operator has cordoned the host: it keeps its sessions and takes no other. Absent otherwise. */
+  cordoned?: true;
   /** Sessions with a shell that the host can have at once, `SHELLFLEET_SLOTS`, while it has room for them. */
   slots: number;
   /** Number of free slots. */
@@ -288,6 +290,8 @@ export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
   /** `hostKeys().drain` has changed. */
   z.object({ type: z.literal('drain') }),
+  /** `hostKeys().cordon` has changed. */
+  z.object({ type: z.literal('cordon') }),
   /** `id` identifies the request in the reply; `inbox` is the id of the requesting producer. */
   z.object({
     type: z.literal('request'),

@@ -300,6 +300,8 @@ export const hostKeys = (namespace: string, host: string) => ({
    * string, kept until the drain is undone or the host is removed: an operator asked the host to take no new session
    */
   drain: `${hostPrefix(namespace, host)}:drain`,
+  /** string, kept until it is withdrawn or the host is removed: an operator lets the host keep only what it has */
+  cordon: `${hostPrefix(namespace, host)}:cordon`,
   /** string, for the retention: the host left without sessions or was removed, and is listed only while alive */
   left: `${hostPrefix(namespace, host)}:left`,
   /** Stream of calls to live shells. */

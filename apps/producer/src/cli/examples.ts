@@ -25,6 +25,8 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   queue: ['shellfleet queue', 'shellfleet queue --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
   'hosts rm': ['shellfleet hosts rm host-7'],
+  'hosts cordon': ['shellfleet hosts cordon host-7'],
+  'hosts uncordon': ['shellfleet hosts uncordon host-7'],
   'hosts drain': ['shellfleet hosts drain host-7', 'shellfleet hosts drain host-7 --undo'],
   'config apply': ['shellfleet config apply fleet.yaml', 'shellfleet config apply fleet.yaml --by ada'],
   'config show': ['shellfleet config show', 'shellfleet config show --json'],

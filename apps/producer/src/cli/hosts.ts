@@ -6,6 +6,11 @@ import { describePull } from './units.ts';
 export function registerHosts(program: Command, context: Context): void {
   const hosts = program.command('hosts').description('hosts of the fleet');
   hosts
+    .command('cordon')
+    .description('let a host take no new session, and keep those that it has')
+    .argument('<host>')
+    .action((id: string) => cordon(context, id));
+  hosts
     .command('drain')
     .description('let a host take nothing new; sessions with a living shell stay there until they end')
     .argument('<host>')
@@ -21,6 +26,11 @@ export function registerHosts(program: Command, context: Context): void {
     .description('take a host that is not up off the list, until it is back')
     .argument('<host>')
     .action((id: string) => remove(context, id));
+  hosts
+    .command('uncordon')
+    .description('let a cordoned host take sessions again')
+    .argument('<host>')
+    .action((id: string) => uncordon(context, id));
 }
 
 async function drain(context: Context, id: string, undo: boolean): Promise<void> {
@@ -31,6 +41,20 @@ async function drain(context: Context, id: string, undo: boolean): Promise<void>
         ? `${id} takes sessions again.`
         : `${id} takes nothing new. Sessions with a living shell stay there until they end; hosts ls shows how many slots are free.`,
     );
+  });
+}
+
+async function cordon(context: Context, id: string): Promise<void> {
+  await context.withFleet(async (fleet) => {
+    await fleet.cordonHost(id);
+    context.terminal.say(`${id} takes no new session. The sessions that it has go on there.`);
+  });
+}
+
+async function uncordon(context: Context, id: string): Promise<void> {
+  await context.withFleet(async (fleet) => {
+    await fleet.uncordonHost(id);
+    context.terminal.say(`${id} is not cordoned any more.`);
   });
 }
 
@@ -50,9 +74,23 @@ async function list(context: Context, json: boolean): Promise<void> {
       return;
     }
     const rows = hosts.map(
-      ({ id, state, slots, free, held, policies, version, seenAt, gate, problems = [], warnings = [], pulls = [] }) => [
+      ({
         id,
         state,
+        cordoned,
+        slots,
+        free,
+        held,
+        policies,
+        version,
+        seenAt,
+        gate,
+        problems = [],
+        warnings = [],
+        pulls = [],
+      }) => [
+        id,
+        cordoned ? `${state}, cordoned` : state,
         held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`,
         policies.join(','),
         version,

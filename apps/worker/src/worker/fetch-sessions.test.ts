@@ -40,6 +40,7 @@ async function fetchAll(
       },
     },
     settling: { settled: true },
+    requests: { cordoned: false },
     wakeUps: new Notifier(),
     stopping,
   };

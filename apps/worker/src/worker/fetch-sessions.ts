@@ -11,14 +11,14 @@ const POLL_MS = 1_000;
  * worker stops.
  */
 export async function fetchSessions(worker: OpenWorker, readCalls: () => Promise<void>): Promise<void> {
-  const { host, gate, sessions, settling, wakeUps, stopping } = worker;
+  const { host, gate, sessions, settling, requests, wakeUps, stopping } = worker;
   const { logger } = host;
   const { slots } = host.settings;
   let replyLost = false;
   while (!stopping.signal.aborted) {
     const failedBefore: boolean = replyLost;
     const hasSlot = sessions.size < slots;
-    const mayTake = hasSlot && !worker.isDraining() && settling.settled && gate.admits();
+    const mayTake = hasSlot && !worker.isDraining() && !requests.cordoned && settling.settled && gate.admits();
     const jobs: SessionJob[] | Error =
       (replyLost && hasSlot) || mayTake ? await fetchJobs(worker, replyLost, mayTake).catch(toError) : [];
     replyLost = jobs instanceof Error;

@@ -21,8 +21,8 @@ import type { HostedSessions } from './hosted-sessions.ts';
 export interface HostCallDeps extends SessionHost {
   sessions: HostedSessions;
   tools: ToolHost;
-  /** Is called when Redis has an operator's request to drain, or lost it. */
-  onDrain(): void;
+  /** Is called when an operator has drained or cordoned this host, or withdrawn such a request. */
+  onOperatorRequest(): void;
 }
 
 /** Reads the calls to this host and carries each out. Never rejects. */
@@ -35,7 +35,8 @@ export async function readHostCalls(deps: HostCallDeps): Promise<void> {
 function carryOut(call: HostCall, deps: HostCallDeps): void {
   switch (call.type) {
     case 'drain':
-      deps.onDrain();
+    case 'cordon':
+      deps.onOperatorRequest();
       break;
     case 'cancel-tool':
       deps.tools.cancel(call.call, call.signed ?? '');

@@ -27,8 +27,8 @@ import { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Tool } from '../tools/load-tools.ts';
 import { CanServe } from './can-serve.ts';
 import { declareAfterReconnection } from './declare-after-reconnection.ts';
-import { type DrainRequest, readDrainRequest } from './drain-request.ts';
 import { HostedSessions } from './hosted-sessions.ts';
+import { type OperatorRequests, readOperatorRequests } from './operator-requests.ts';
 import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
 import { type FleetConfigurationWatch, watchFleetConfiguration } from './watch-fleet-configuration.ts';
@@ -61,7 +61,7 @@ export interface OpenWorker {
   readonly sessions: HostedSessions;
   readonly heartbeat: Heartbeat;
   readonly settling: Settling;
-  readonly drainRequest: DrainRequest;
+  readonly requests: OperatorRequests;
   readonly fleetConfiguration: FleetConfigurationWatch;
   /** Returns whether this host takes nothing new, for good or until its operator withdraws the request. */
   isDraining(): boolean;
@@ -92,9 +92,10 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     ...{ stateDirectory: settings.stateDirectory, thresholds: settings, readRoom, logger, onRoom: onFree },
     engineProblem: () => services.sandboxes.problem(),
   });
-  const drainRequest = await readDrainRequest(services);
+  const requests = await readOperatorRequests(services);
   const fleetConfiguration = await watchFleetConfiguration(services);
-  const isDraining = () => stopping.signal.aborted || drainRequest.isMade;
+  const isDraining = () => stopping.signal.aborted || requests.drained;
+  const problems = () => [...(requests.cordoned ? [cordonedSentence(hostId)] : []), ...gate.problems()];
   const { webhook } = settings.file.approvals;
   const announcer = webhook && new Announcer({ ...services, webhook });
   const host = await createSessionHost(services, options, {
@@ -127,7 +128,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     beat: () => ({
       ...describeHost(host, sessions),
       ...abilitiesOf(services, options.offer),
-      ...{ draining: isDraining(), problems: gate.problems(), gate: gate.describe(), warnings: warnings() },
+      ...{ draining: isDraining(), problems: problems(), gate: gate.describe(), warnings: warnings() },
       heldMs: heldTimes.median(),
       configuration: fleetConfiguration.revision,
     }),
@@ -140,11 +141,14 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   await recordRetention(redis, fleet, retentionMs);
   declareAfterReconnection({ host, sessions, heartbeat, settling });
   return {
-    ...{ host, options, sessions, heartbeat, settling, drainRequest, isDraining, gate, otherFleets, announcer },
+    ...{ host, options, sessions, heartbeat, settling, requests, isDraining, gate, otherFleets, announcer },
     fleetConfiguration,
     ...{ wakeUps, stopping, closed },
   };
 }
+
+const cordonedSentence = (hostId: string) =>
+  `An operator has cordoned it. \`shellfleet hosts uncordon ${hostId}\` lets it take sessions again.`;
 
 /** Returns the abilities that decide which sessions this host takes. */
 const abilitiesOf = ({ settings, sealer }: HostServices, allow: HostOffer) => ({

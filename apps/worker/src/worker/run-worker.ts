@@ -44,7 +44,7 @@ export interface RunningWorker {
 
 /** Continues the host's sessions, serves sessions and tool calls, and does its share of the upkeep. */
 export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
-  const { host, options, sessions, settling, drainRequest, wakeUps, isDraining } = open;
+  const { host, options, sessions, settling, requests, wakeUps, isDraining } = open;
   const { audit, approvals } = host;
   const { retentionMs } = host.settings;
   const { removed } = await takeBack(host, sessions);
@@ -52,18 +52,18 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     ...{ tools: options.tools, isDraining, decide: options.decideTool },
     approvals: new ToolApprovals(host),
   });
-  const draining = drainRequest.watch(() => {
-    if (drainRequest.isMade) sessions.drain();
+  const watching = requests.watch(() => {
+    if (requests.drained) sessions.drain();
     wakeUps.notify();
     void open.heartbeat.beatNow();
   });
-  const onDrain = () => void drainRequest.look();
+  const onOperatorRequest = () => void requests.look();
   const onConfiguration = async () => {
     await open.fleetConfiguration.look();
     wakeUps.notify();
     await open.heartbeat.beatNow();
   };
-  const readCalls = () => readHostCalls({ ...host, sessions, tools, onDrain });
+  const readCalls = () => readHostCalls({ ...host, sessions, tools, onOperatorRequest });
   const subscription = await subscribeToWakeUps(host, {
     ...{ sessions, tools, approvals, jobs: wakeUps, readCalls, onConfiguration },
   });
@@ -72,7 +72,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
   const rounds: (Closable | undefined)[] = [
-    ...[draining, open.gate, open.otherFleets, open.announcer, open.fleetConfiguration],
+    ...[watching, open.gate, open.otherFleets, open.announcer, open.fleetConfiguration],
     requeueRegularly(host, settling),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),

@@ -1,8 +1,6 @@
-import { callHost } from '@shellfleet/mailbox';
-import { hostKeys, ShellfleetError } from '@shellfleet/protocol';
-import { toQueueError } from '@shellfleet/redis';
+import { hostKeys } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
-import { refuseUnknownHost } from './known-host.ts';
+import { askHost } from './ask-host.ts';
 
 export interface DrainOptions {
   /** Whether to withdraw an earlier request. */
@@ -19,15 +17,10 @@ export async function drainHost(
   id: string,
   { undo = false, forMs }: DrainOptions = {},
 ): Promise<void> {
-  try {
-    await refuseUnknownHost(context, id);
-    const { drain } = hostKeys(context.namespace, id);
-    if (undo) await context.redis.del(drain);
-    else if (forMs === undefined) await context.redis.set(drain, '1');
-    else await context.redis.set(drain, '1', 'PX', forMs);
-  } catch (error) {
-    throw error instanceof ShellfleetError ? error : toQueueError(error);
-  }
-  // The host reads the request within seconds even if this call, which only tells it earlier, fails.
-  await callHost(context.redis, context.namespace, id, { type: 'drain' }).catch(() => {});
+  const { redis, namespace } = context;
+  const { drain } = hostKeys(namespace, id);
+  await askHost(context, id, 'drain', () => {
+    if (undo) return redis.del(drain);
+    return forMs === undefined ? redis.set(drain, '1') : redis.set(drain, '1', 'PX', forMs);
+  });
 }

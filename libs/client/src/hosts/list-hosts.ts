@@ -11,9 +11,11 @@ export async function listHosts(context: FleetContext): Promise<HostInfo[]> {
     const ids = seen.filter((_value, index) => index % 2 === 0);
     const found = await Promise.all(
       ids.map(async (id, index) => {
-        const { alive, left } = hostKeys(context.namespace, id);
-        const [beat = null, hasLeft] = await context.redis.mget(alive, left);
-        return beat === null && hasLeft !== null ? [] : [toHostInfo(id, Number(seen[index * 2 + 1]), beat)];
+        const { alive, cordon, left } = hostKeys(context.namespace, id);
+        const [beat = null, hasLeft, cordoned] = await context.redis.mget(alive, left, cordon);
+        if (beat === null && hasLeft !== null) return [];
+        const info = toHostInfo(id, Number(seen[index * 2 + 1]), beat);
+        return cordoned === null ? [info] : [{ ...info, cordoned: true as const }];
       }),
     );
     return found.flat().sort(byId);

@@ -4,17 +4,17 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { refuseUnknownHost } from './known-host.ts';
 
 /**
- * Removes a host from the list, and withdraws a drain request. Its last heartbeat stays, because decisions about its
- * sessions need it.
+ * Removes a host from the list, and withdraws what operators asked of it. Its last heartbeat stays, because decisions
+ * about its sessions need it.
  */
 export async function removeHost(context: FleetContext, id: string): Promise<void> {
   const { redis, namespace } = context;
-  const { alive, drain, left } = hostKeys(namespace, id);
+  const { alive, cordon, drain, left } = hostKeys(namespace, id);
   try {
     await refuseUnknownHost(context, id);
     if ((await redis.exists(alive)) === 1) throw isUp(id);
     await redis.set(left, '1', 'PX', retentionOf(redis, namespace));
-    await redis.del(drain);
+    await redis.del(cordon, drain);
   } catch (error) {
     throw error instanceof ShellfleetError ? error : toQueueError(error);
   }
