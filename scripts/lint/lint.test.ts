@@ -99,7 +99,7 @@ const workerOrder = [
   ['shell'],
   ['approvals'],
   ['admission'],
-  ['audit', 'egress', 'journal', 'lease', 'overflow-log', 'redaction', 'sandbox'],
+  ['audit', 'egress', 'gate', 'journal', 'lease', 'overflow-log', 'redaction', 'sandbox'],
   ['host', 'output', 'queue'],
   ['config'],
 ];
