@@ -70,7 +70,10 @@ describe('the packages', () => {
     const programs = ['keeper', 'launch'].map((name) => `prebuilt/linux-${process.arch}/${name}`);
     const images = ['full.Dockerfile', 'full.txt', 'slim.txt'].map((name) => `dist/infra/images/session/${name}`);
     expect(Object.fromEntries(others)).toEqual({
-      shellfleet: [...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'].sort(),
+      shellfleet: [
+        ...[...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'],
+        'docs/reference/fleet-configuration.schema.json',
+      ].sort(),
       'shellfleet-placement': always,
       'shellfleet-client': always,
       'shellfleet-concurrency': always,
