@@ -14,6 +14,10 @@ import { until } from '../support/until.ts';
 
 // The images of a host, with a registry that asks for a password.
 
+// More images: SHELLFLEET_TEST_IMAGES=500 vitest run --project integration tests/integration/host-images.test.ts
+const IMAGES = Number(process.env.SHELLFLEET_TEST_IMAGES ?? 10);
+const IMAGE_BYTES = 100_000;
+
 const keeperPath = fileURLToPath(new URL('../fixtures/stands-in-for-the-keeper.sh', import.meta.url));
 const socketPath = inject('dockerHost').replace('unix://', '');
 const docker = new Docker({ socketPath });
@@ -119,6 +123,28 @@ describe('the images of a host', () => {
     for (const image of rest.slice(2)) await use(sandboxes, image);
     expect(await present(images)).toEqual(rest.slice(1));
   });
+
+  test(`go through a budget for a few of them, ${IMAGES} in turn, each pulled once`, async () => {
+    const few = Math.min(20, IMAGES / 2);
+    const images = await registry.add(IMAGES, IMAGE_BYTES);
+    const [alone = '', ...rest] = images;
+    const sandboxes = await openHost({ budget: { maxBytes: (few + 0.5) * IMAGE_BYTES } });
+    await use(sandboxes, alone);
+    await expect.poll(() => registry.reads(alone)).toBeGreaterThan(0);
+    let mostPulls = 0;
+    const watch = setInterval(() => {
+      mostPulls = Math.max(mostPulls, sandboxes.images?.running().length ?? 0);
+    }, 5);
+    const next = rest.values();
+    const line = async () => {
+      for (const image of next) await use(sandboxes, image);
+    };
+    await Promise.all(Array.from({ length: 8 }, line)).finally(() => clearInterval(watch));
+    await sandboxes.images?.tend();
+    expect((await present(images)).length).toBeLessThanOrEqual(few);
+    expect(mostPulls).toBeLessThanOrEqual(4);
+    expect(new Set(images.map((image) => registry.reads(image)))).toEqual(new Set([registry.reads(alone)]));
+  }, 1_800_000);
 
   test('are not removed while in use, nor if the host did not pull them', async () => {
     const [ours = '', theirs = ''] = await registry.add(2);

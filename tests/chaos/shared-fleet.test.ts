@@ -1,0 +1,192 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Fleet, Result } from '@shellfleet/client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { percentile } from '../bench/measure/spread.ts';
+import type { FleetInspector } from '../support/inspect-fleet.ts';
+import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { jain, readHeldSlots, sampleHeldSlots, slotTimesOf } from '../support/slot-times.ts';
+import type { TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// Tenants that share two hosts with real containers, eight slots altogether.
+//
+// The times of the promise, in about ten minutes: SHELLFLEET_TEST_FAIR=long vitest run --project chaos
+// tests/chaos/shared-fleet.test.ts
+
+const LONG = process.env.SHELLFLEET_TEST_FAIR === 'long';
+const SLOTS = 8;
+const { slotMs, waiting, tries, mixedMs, longMs, within } = LONG
+  ? { slotMs: 1_500, waiting: 10_000, tries: 20, mixedMs: 300_000, longMs: 60_000, within: 0.05 }
+  : { slotMs: 300, waiting: 150, tries: 6, mixedMs: 5_000, longMs: 2_000, within: 0.15 };
+
+const program = fileURLToPath(new URL('../fixtures/worker-with-own-memory.ts', import.meta.url));
+const meminfo = join(tmpdir(), `sf-meminfo-${process.pid}`);
+
+let stack: TestFleet;
+let inspect: FleetInspector;
+
+beforeAll(async () => {
+  ({ stack, inspect } = await startInspectedFleet({
+    ...{ workers: 2, slots: SLOTS / 2, program },
+    envs: [{ TEST_MEMINFO: meminfo }, {}],
+  }));
+});
+afterAll(async () => {
+  await endInspectedFleet(stack, inspect);
+  await rm(meminfo, { force: true });
+});
+
+const connectTenants = async (names: readonly string[]): Promise<Map<string, Fleet>> =>
+  new Map(await Promise.all(names.map(async (tenant) => [tenant, await stack.connect({ tenant })] as const)));
+
+/** Keeps one-shot commands of each tenant waiting, until stopped. `stop` returns the outcomes of all. */
+function keepWaiting(fleets: ReadonlyMap<string, Fleet>, atOnce: number, script: (turn: number) => string) {
+  const stopped = new AbortController();
+  const results: Result[] = [];
+  const line = async (fleet: Fleet) => {
+    for (let turn = 0; !stopped.signal.aborted; turn += 1) results.push(await fleet.run(script(turn)));
+  };
+  const lines = [...fleets.values()].flatMap((fleet) => Array.from({ length: atOnce }, () => line(fleet)));
+  return {
+    async stop(): Promise<string[]> {
+      stopped.abort();
+      await Promise.all(lines);
+      return [...new Set(results.map(({ outcome }) => outcome))];
+    },
+  };
+}
+
+const print = (figures: object) => process.stdout.write(`${JSON.stringify(figures)}\n`);
+
+describe('a tenant that floods the fleet', () => {
+  test('leaves a newcomer the next free slot, and the open sessions of others alone', async () => {
+    const [flooding, newcomer] = [...(await connectTenants(['flooding', 'newcomer'])).values()] as [Fleet, Fleet];
+    const steady = await stack.fleet.session('steady');
+    await steady.run('n=0');
+    const over = new AbortController();
+    const held: number[] = [];
+    const flood = Array.from({ length: waiting }, async () => {
+      const { timings } = await flooding.run(`sleep ${slotMs / 1_000}`, { signal: over.signal });
+      held.push(timings.startMs + timings.runMs);
+    });
+    const flooded = Promise.allSettled(flood);
+    await until(
+      () => readHeldSlots(inspect.redis, stack.keyspace),
+      (slots) => slots.held.get('flooding') === SLOTS - 1 && held.length > 0,
+      120_000,
+    );
+    const waits: number[] = [];
+    for (let index = 0; index < tries; index += 1) {
+      await delay((slotMs * ((index * 7) % tries)) / tries);
+      const [{ outcome, timings }, counted] = await Promise.all([
+        newcomer.run('true'),
+        steady.run('n=$((n + 1)); echo $n'),
+      ]);
+      expect([outcome, counted.stdout]).toEqual(['success', `${index + 1}\n`]);
+      waits.push(timings.queuedMs);
+    }
+    expect(held.length).toBeLessThan(waiting - SLOTS);
+    over.abort();
+    await flooded;
+    await steady.close();
+    const slotTime = percentile(held, 0.5);
+    print({ waiting, tries, slotTime, waitP95: percentile(waits, 0.95), waitP50: percentile(waits, 0.5) });
+    expect(percentile(waits, 0.95)).toBeLessThanOrEqual(1.5 * slotTime);
+  }, 600_000);
+});
+
+describe('tenants that always have sessions waiting', () => {
+  test('get slot time by weight while configurations are applied, and lose no command', async () => {
+    const weights = { one: 1, two: 2, five: 5 };
+    const tenants = Object.keys(weights);
+    const apply = (more: object[] = []) =>
+      stack.fleet.applyConfiguration({
+        tenants: [...Object.entries(weights).map(([name, weight]) => ({ name, weight })), ...(more as [])],
+      });
+    await apply();
+    const short = LONG ? 1 : 0.2;
+    const load = keepWaiting(await connectTenants(tenants), SLOTS + 2, (turn) =>
+      turn % 20 === 19 ? `sleep ${longMs / 1_000}` : `sleep ${short}`,
+    );
+    await until(
+      () => readHeldSlots(inspect.redis, stack.keyspace),
+      ({ held }) => tenants.every((tenant, index) => held.get(tenant) === Object.values(weights)[index]),
+      60_000,
+    );
+    const sampled = sampleHeldSlots(inspect.redis, stack.keyspace, mixedMs);
+    let revision = 0;
+    for (let round = 0; round < 10; round += 1) {
+      await delay(mixedMs / 20);
+      revision = await apply([{ name: `other-${round}`, weight: round + 1 }]);
+    }
+    await until(
+      () => stack.fleet.hosts(),
+      (hosts) => hosts.every(({ configuration }) => configuration === revision),
+    );
+    const samples = await sampled;
+    expect(await load.stop()).toEqual(['success']);
+    const times = slotTimesOf(samples, tenants, 0, Number.POSITIVE_INFINITY);
+    const total = times.reduce((a, b) => a + b, 0);
+    const shares = times.map((time) => time / total);
+    print({ seconds: mixedMs / 1_000, shares });
+    for (const [index, wanted] of [1 / 8, 2 / 8, 5 / 8].entries())
+      expect(Math.abs((shares[index] ?? 0) / wanted - 1)).toBeLessThan(within);
+  }, 900_000);
+
+  test.runIf(LONG)(
+    'have equal slot time in each minute, if 20 of them are equal',
+    async () => {
+      const tenants = Array.from({ length: 20 }, (_, n) => `t${n}`);
+      const load = keepWaiting(await connectTenants(tenants), 3, () => `sleep ${slotMs / 1_000}`);
+      await until(
+        () => readHeldSlots(inspect.redis, stack.keyspace),
+        ({ held }) => tenants.reduce((sum, tenant) => sum + (held.get(tenant) ?? 0), 0) === SLOTS,
+        60_000,
+      );
+      const samples = await sampleHeldSlots(inspect.redis, stack.keyspace, 180_000);
+      expect(await load.stop()).toEqual(['success']);
+      const first = samples[0]?.at ?? 0;
+      const indices = Array.from({ length: 24 }, (_, n) => first + 5_000 * n).map((from) =>
+        jain(slotTimesOf(samples, tenants, from, from + 60_000)),
+      );
+      print({ jain: { least: Math.min(...indices), windows: indices.length } });
+      expect(Math.min(...indices)).toBeGreaterThanOrEqual(0.98);
+    },
+    400_000,
+  );
+});
+
+describe('a host whose memory runs short', () => {
+  const setFree = (mib: number) => writeFile(meminfo, `MemTotal: 8388608 kB\nMemAvailable: ${mib * 1_024} kB\n`);
+  const refusedBy = async (id: string) =>
+    (await stack.fleet.hosts()).find((host) => host.id === id)?.gate?.reason ?? null;
+
+  test('keeps its shells, leaves new sessions to others, and takes some again with room', async () => {
+    await setFree(4_096);
+    const sessions = await Promise.all(Array.from({ length: 4 }, (_, n) => stack.fleet.session(`kept-${n}`)));
+    const hosts = await Promise.all(sessions.map(async (session) => (await session.run('n=1')).hostId));
+    const onShort = sessions.filter((_, index) => hosts[index] === 'h1');
+    expect(onShort.length).toBeGreaterThan(0);
+    await setFree(64);
+    await until(
+      () => refusedBy('h1'),
+      (reason) => reason?.includes('SHELLFLEET_MIN_FREE_MEMORY') === true,
+    );
+    const load = keepWaiting(new Map([['default', stack.fleet]]), 6, () => 'true');
+    const answers = await Promise.all(onShort.map((session) => session.run('echo $n')));
+    expect(answers.map(({ stdout, hostId }) => [stdout, hostId])).toEqual(onShort.map(() => ['1\n', 'h1']));
+    const elsewhere = await Promise.all(Array.from({ length: 4 }, () => stack.fleet.run('true')));
+    expect(elsewhere.map(({ outcome, hostId }) => [outcome, hostId])).toEqual(Array(4).fill(['success', 'h2']));
+    await setFree(4_096);
+    await until(
+      () => stack.fleet.run('true'),
+      ({ hostId }) => hostId === 'h1',
+    );
+    expect(await load.stop()).toEqual(['success']);
+    await Promise.all(sessions.map((session) => session.close()));
+  });
+});
