@@ -278,6 +278,23 @@ describe('the queues of sessions', () => {
     expect(names.filter((name) => name === '').length).toBe(1);
   });
 
+  test('work after an outage during which a host used one for the first time', async () => {
+    const host = await startHost('h1', ['docker']);
+    await add('s');
+    const job = await fetched(host);
+    await own.kill();
+    await expect(host.remove(job)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    await own.start();
+    await until(
+      () =>
+        host.remove(job).then(
+          () => true,
+          () => false,
+        ),
+      (removed) => removed,
+    );
+  });
+
   test('cost one call for an idle look, however many classes a host offers', async () => {
     const callsOfAnIdleLook = async (offers: PlacementClass[]) => {
       const { redis } = await connectRedis(own.url, 'host', 'idle');

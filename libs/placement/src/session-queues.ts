@@ -84,8 +84,12 @@ export class SessionQueues {
   }
 
   #of(name: string): Promise<Queue> {
-    const opening = this.#opened.get(name) ?? this.#open(name);
+    const known = this.#opened.get(name);
+    if (known !== undefined) return known;
+    const opening = this.#open(name);
     this.#opened.set(name, opening);
+    // A queue that was opened during an outage keeps its failure. The next call opens another one.
+    opening.catch(() => this.#opened.delete(name));
     return opening;
   }
 
@@ -99,6 +103,12 @@ export class SessionQueues {
     });
     // A failure also rejects the call during which it occurs, so this event is ignored.
     queue.on('error', () => {});
+    try {
+      await queue.waitUntilReady();
+    } catch (error) {
+      queue.close().catch(() => {});
+      throw error;
+    }
     return queue;
   }
 
