@@ -118,6 +118,10 @@ describe('a cordoned host', () => {
 
     await worker?.kill();
     await until(cordoned, (host) => host?.state === 'unreachable');
+    await expect(fleet.removeHost('h1')).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+      message: expect.stringContaining('still owns 1 session: cordon-kept (tenant default).'),
+    });
     expect(await cordoned()).toMatchObject({ cordoned: true });
     await worker?.start();
     expect(await kept.run('echo again')).toMatchObject({ stdout: 'again\n', hostId: 'h1' });

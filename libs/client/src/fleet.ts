@@ -207,8 +207,8 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Removes a host from the list of `hosts()`, until it is up again. Rejects with COMMAND_INVALID unless the host is
-   * down.
+   * Removes a host from the list of `hosts()`, until it is up again. Rejects with COMMAND_INVALID while the host is up
+   * or still owns a session of any tenant, and names these sessions.
    */
   removeHost(id: string): Promise<void> {
     return removeHost(this.#view, id);

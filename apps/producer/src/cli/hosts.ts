@@ -23,7 +23,7 @@ export function registerHosts(program: Command, context: Context): void {
     .action((flags: { json?: boolean }) => list(context, flags.json === true));
   hosts
     .command('rm')
-    .description('take a host that is not up off the list, until it is back')
+    .description('take a host that is down and owns no session off the list, until it is back')
     .argument('<host>')
     .action((id: string) => remove(context, id));
   hosts
@@ -61,7 +61,7 @@ async function uncordon(context: Context, id: string): Promise<void> {
 async function remove(context: Context, id: string): Promise<void> {
   await context.withFleet(async (fleet) => {
     await fleet.removeHost(id);
-    context.terminal.say(`${id} is not listed any more, unless it is back. Its sessions go on as they are.`);
+    context.terminal.say(`${id} is not listed any more, until it is back.`);
   });
 }
 
