@@ -38,8 +38,10 @@ export class LocalTerminal implements AsyncDisposable {
   static start(
     { redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>,
     args: readonly string[],
+    more: Record<string, string> = {},
   ): LocalTerminal {
     const env = {
+      ...more,
       PATH: process.env.PATH,
       TERM: 'xterm-256color',
       SHELLFLEET_REDIS_URL: redisUrl,

@@ -29,6 +29,7 @@ import {
 } from './hosts/host-images.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
+import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
@@ -137,6 +138,14 @@ export class Fleet implements AsyncDisposable {
   /** Lists the registered hosts of the fleet, with their last heartbeats. */
   hosts(): Promise<HostInfo[]> {
     return listHosts(this.#view);
+  }
+
+  /**
+   * Reads how many sessions of each tenant hold a slot or wait for one, and why they wait, beside the hosts. It is for
+   * operators, because it counts the sessions of all tenants.
+   */
+  load(): Promise<FleetLoad> {
+    return readFleetLoad(this.#view);
   }
 
   /**

@@ -97,6 +97,7 @@ export type { DrainOptions } from './hosts/drain-host.ts';
 export { FleetHosts } from './hosts/fleet-hosts.ts';
 export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
+export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
 export { lacksSealKey } from './read/session-info.ts';
 export { oneShotSessionId } from './run-one-shot.ts';

@@ -15,6 +15,6 @@ export {
   placementClass,
   toPlacement,
 } from './placement.ts';
-export { QueuedSessions } from './queued-sessions.ts';
+export { QueuedSessions, type SessionsLine } from './queued-sessions.ts';
 export { differences, type NewSessionJob, newSessionJob, type SessionJob, type TenantSession } from './session-job.ts';
 export { createSessionJobs, type SessionJobs } from './session-jobs.ts';

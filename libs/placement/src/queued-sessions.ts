@@ -1,4 +1,4 @@
-import { type FleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, parseSessionsQueue, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type TenantSession } from './session-job.ts';
@@ -13,6 +13,14 @@ const POSITIONS = 1_000;
 /** Limits how many additions are in flight at once. */
 export interface AddLimit {
   enter<T>(call: () => Promise<T>): Promise<T>;
+}
+
+/** How many sessions of a tenant and class hold a slot, and how many wait for one. */
+export interface SessionsLine {
+  tenant: string;
+  placementClass: PlacementClass;
+  held: number;
+  waiting: number;
 }
 
 /** The producer's side of the queues of sessions: adds jobs, and reads the order of those that wait. */
@@ -49,6 +57,15 @@ export class QueuedSessions {
   /** Returns the job ids of a tenant's sessions that wait in a class, in the order in which hosts take them. */
   waiting(name: PlacementClass, tenant: string): Promise<string[]> {
     return this.#queues.waiting(sessionsQueue(name, tenant), POSITIONS);
+  }
+
+  /** Counts the sessions of each tenant and class that has any. */
+  async lines(): Promise<SessionsLine[]> {
+    const lines = (await this.#queues.names()).map(async (name) => {
+      const parsed = parseSessionsQueue(name);
+      return parsed === undefined ? [] : [{ ...parsed, ...(await this.#queues.counts(name)) }];
+    });
+    return (await Promise.all(lines)).flat();
   }
 
   /** Resolves when no addition is in flight. */

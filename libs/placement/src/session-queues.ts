@@ -58,6 +58,16 @@ export class SessionQueues {
     return (await this.#of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
   }
 
+  /** Counts the jobs that wait, and those that hosts hold. */
+  async counts(name: string): Promise<{ waiting: number; held: number }> {
+    const {
+      wait = 0,
+      prioritized = 0,
+      active = 0,
+    } = await (await this.#of(name)).getJobCounts('wait', 'prioritized', 'active');
+    return { waiting: wait + prioritized, held: active };
+  }
+
   /** Lists the jobs that hosts hold. Those whose ids name no session are left out. */
   async active(name: string): Promise<SessionJob[]> {
     const placementClass = parseSessionsQueue(name)?.placementClass;

@@ -91,6 +91,8 @@ export const hostBeatSchema = z.object({
   running: z.number().default(0),
   /** Sessions with a shell whose next command waits for an approval. */
   held: z.number().default(0),
+  /** Commands that ended per second, over the last 10 s. */
+  commandsPerSecond: z.number().default(0),
   policies: z.array(z.string()),
   version: z.string(),
   boot: z.string(),
@@ -154,6 +156,8 @@ export interface HostInfo {
   running: number;
   /** How many sessions with a shell have a command that waits for an approval. Absent when none does. */
   held?: number;
+  /** Commands that ended on the host per second, over the last 10 s. */
+  commandsPerSecond: number;
   /** Execution policies that the operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
   /** Version of the worker. */

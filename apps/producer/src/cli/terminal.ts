@@ -10,13 +10,14 @@ export class CliOutput {
   /** Aborts when writing to stdout fails, for example because its reader has gone. Later writes are dropped. */
   readonly readerGone: AbortSignal;
   #stdoutHasFailed = false;
+  /** Functions that colour a text, or return it unchanged where the configuration has no colours. */
+  readonly colors: ReturnType<typeof pc.createColors>;
   readonly #config: Config;
-  readonly #colors: ReturnType<typeof pc.createColors>;
   #progressShown = false;
 
   constructor(config: Config) {
     this.#config = config;
-    this.#colors = pc.createColors(config.color);
+    this.colors = pc.createColors(config.color);
     const gone = new AbortController();
     this.readerGone = gone.signal;
     process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -61,13 +62,13 @@ export class CliOutput {
   /** Writes a message for a person to stderr. */
   say(text: string): void {
     this.clearProgress();
-    process.stderr.write(`${this.#colors.dim('shellfleet:')} ${toPrintable(text)}\n`);
+    process.stderr.write(`${this.colors.dim('shellfleet:')} ${toPrintable(text)}\n`);
   }
 
   /** Shows a line that the next one replaces, if the configuration allows progress. */
   progress(text: string): void {
     if (!this.#config.progress) return;
-    process.stderr.write(`\r\u001b[2K${this.#colors.dim(toPrintable(text))}`);
+    process.stderr.write(`\r\u001b[2K${this.colors.dim(toPrintable(text))}`);
     this.#progressShown = true;
   }
 
@@ -82,7 +83,7 @@ export class CliOutput {
     this.clearProgress();
     const { code, message, hint, stack, cause } = ensureShellfleetError(error);
     const step = code.endsWith('_INVALID') || isInstruction(message) ? '' : ` ${hint}`;
-    process.stderr.write(`${this.#colors.red('shellfleet:')} ${toPrintable(`${message}${step}`)} (${code})\n`);
+    process.stderr.write(`${this.colors.red('shellfleet:')} ${toPrintable(`${message}${step}`)} (${code})\n`);
     if (!this.#config.debug) return;
     process.stderr.write(`${stack ?? ''}\n${cause instanceof Error ? `${cause.stack}\n` : ''}`);
   }

@@ -27,6 +27,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     batch: async () => (await import('./batch.ts')).registerBatch,
   },
   'The fleet:': {
+    top: async () => (await import('./top/top.ts')).registerTop,
     hosts: async () => (await import('./hosts.ts')).registerHosts,
     config: async () => (await import('./fleet-configuration.ts')).registerConfig,
     images: async () => (await import('./images.ts')).registerImages,

@@ -1,5 +1,6 @@
 import type { Entry, StoredOutput } from '@shellfleet/mailbox';
 import type { StoredChunk, WireResult } from '@shellfleet/protocol';
+import { RecentRate } from '../host/recent-rate.ts';
 import type { AttachedReader } from './attached-reader.ts';
 
 /** One entry on this host, from started to finished. */
@@ -69,6 +70,8 @@ const RECENT_MS = 250;
 /** The running entries of this host. Their number tells whether an entry must share the processor. */
 export class RunningEntries {
   readonly #running = new Set<string>();
+  /** Commands that ended on this host. */
+  readonly endedCommands = new RecentRate();
   #endedAt = Number.NEGATIVE_INFINITY;
 
   async during<T>(entryId: string, run: () => Promise<T>): Promise<T> {

@@ -25,7 +25,7 @@ export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
 /** Stores the Result of an entry once, in any number of attempts. Nothing else makes an entry terminal on this host. */
 export async function finishEntry(entry: Entry, ended: EntryResult, context: SessionContext): Promise<EntryFinished> {
-  const { mailbox, owner, sealer, redaction, shell } = context;
+  const { mailbox, owner, sealer, redaction, shell, hostEntries } = context;
   let { result, output } = ended;
   result = await auditedFirst(result, context);
   const place = sealPlace('reply', owner.keys, entry.id);
@@ -61,7 +61,10 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
       if (finished.type === 'finished') {
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
         else {
-          if (entry.kind === 'command') shell.recordOutcome(result.outcome);
+          if (entry.kind === 'command') {
+            shell.recordOutcome(result.outcome);
+            hostEntries.endedCommands.record();
+          }
           describe(entry, result, context);
           if (ended.noted !== true) noteEnd(entry, result, context);
         }

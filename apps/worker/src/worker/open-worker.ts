@@ -194,6 +194,7 @@ function describeHost({ settings, sandboxes, boot, version, hostEntries }: Sessi
   return {
     ...{ slots, free: Math.max(0, slots - sessions.size), sessions: sessions.size, held: sessions.asking },
     pulls: sandboxes.images?.running() ?? [],
-    ...{ running: hostEntries.count, version, boot, defaultImage, retentionMs },
+    ...{ running: hostEntries.count, commandsPerSecond: hostEntries.endedCommands.perSecond() },
+    ...{ version, boot, defaultImage, retentionMs },
   } satisfies Partial<HostBeat>;
 }

@@ -30,10 +30,10 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   if (!parsed.success)
     return {
       ...{ id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '' },
-      ...{ configuration: 0, seenAt },
+      ...{ commandsPerSecond: 0, configuration: 0, seenAt },
     };
   const { slots, free, sessions, running, held, policies, version, draining, problems, warnings } = parsed.data;
-  const { configuration, gate, pulls } = parsed.data;
+  const { commandsPerSecond, configuration, gate, pulls } = parsed.data;
   const info = {
     id,
     state: draining ? 'draining' : 'up',
@@ -41,6 +41,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
     free,
     sessions,
     running,
+    commandsPerSecond,
     policies,
     version,
     configuration,

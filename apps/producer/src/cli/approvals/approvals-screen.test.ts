@@ -1,6 +1,7 @@
 import type { Approval } from '@shellfleet/client';
 import { describe, expect, test } from 'vitest';
-import { ApprovalsScreen, type KeyPress } from './approvals-screen.ts';
+import type { KeyPress } from '../full-screen.ts';
+import { ApprovalsScreen } from './approvals-screen.ts';
 
 const questionOf = (id: string, more: Partial<Approval> = {}): Approval => ({
   ...{ id, state: 'pending', place: 'policy docker', env: [], sessionId: `of-${id}`, commandId: 'c', count: 1 },

@@ -1,23 +1,16 @@
 import type { Approval, ApprovalScope } from '@shellfleet/client';
+import type { KeyPress } from '../full-screen.ts';
 import { toPrintable } from '../printable.ts';
+import { type ScreenLine, wrapLines } from '../wrap-lines.ts';
 import { describeQuestion } from './describe-question.ts';
 import { drawList, fill, type Listed } from './draw-list.ts';
 import { describeEnd, describeScope, firstLineOf, isSame } from './screen-texts.ts';
-import { type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 // The screen at which a person answers questions, without I/O.
 //
 // SCREEN-1. A number is never given to a second question, and the selection is a question, not a place in the list. So
 //           a key acts on the same question however the list changes.
 // SCREEN-2. A question is approved only after all of its current rows were drawn. A changed question is drawn again.
-
-export interface KeyPress {
-  /** Name of the key as node:readline has it: `return`, `up`, `escape`, …; absent for some characters. */
-  name?: string | undefined;
-  ctrl?: boolean | undefined;
-  /** Character of the key, if it has one. */
-  text?: string | undefined;
-}
 
 export type ScreenAnswer =
   | { type: 'approve'; scope: ApprovalScope; approval: Approval }

@@ -3,6 +3,7 @@ import { APPROVAL_SCOPES, DEFAULTS } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from '../command-flags.ts';
 import type { Context } from '../context.ts';
+import { canShowFullScreen } from '../full-screen.ts';
 import { describePattern } from './describe-question.ts';
 import { printChanges } from './print-changes.ts';
 import { askersOf, firstLineOf } from './screen-texts.ts';
@@ -124,12 +125,8 @@ function watch(
   tenant: string,
 ): Promise<void> {
   return context.withFleet((fleet) =>
-    isForPerson(context) && !json
+    canShowFullScreen(context.config) && !json
       ? watchAtTerminal(context, fleet, { tenant, answeredBy })
       : printChanges(context.terminal, fleet, { json, tenant }),
   );
 }
-
-/** Returns true at a terminal that can draw a screen, with a person at its keyboard. */
-const isForPerson = ({ config }: Context) =>
-  process.stdin.isTTY === true && process.stdout.isTTY === true && config.env.TERM !== 'dumb';

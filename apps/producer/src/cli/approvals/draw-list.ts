@@ -1,7 +1,7 @@
 import type { Approval } from '@shellfleet/client';
 import { toPrintable } from '../printable.ts';
+import { cutText, type ScreenLine, wrapLines } from '../wrap-lines.ts';
 import { askersOf, describeCount, firstLineOf } from './screen-texts.ts';
-import { cutText, type ScreenLine, wrapLines } from './wrap-lines.ts';
 
 export interface Listed {
   /** Number that no other question ever has. */

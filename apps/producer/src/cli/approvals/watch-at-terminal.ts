@@ -1,21 +1,11 @@
-import { emitKeypressEvents } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Fleet } from '@shellfleet/client';
-import { withResolvers } from '@shellfleet/concurrency';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import type { Context } from '../context.ts';
-import { ENDING_SIGNALS } from '../ending-signals.ts';
-import { exitCodeOfSignal } from '../exit-codes.ts';
-import { ApprovalsScreen, type KeyPress, type ScreenAnswer } from './approvals-screen.ts';
+import { type Screen, type ScreenControls, showFullScreen } from '../full-screen.ts';
+import { ApprovalsScreen, type ScreenAnswer } from './approvals-screen.ts';
 import { isSame } from './screen-texts.ts';
 
-// Control sequences that enter the alternate screen and hide the cursor, and that undo both.
-const ENTER = '\u001b[?1049h\u001b[?25l';
-const LEAVE = '\u001b[?25h\u001b[?1049l\r';
-const HOME = '\u001b[H';
-const CLEAR_TO_END_OF_ROW = '\u001b[K';
-const CLEAR_BELOW = '\u001b[J';
-const BELL = '\u0007';
 const LOOK_AT_FLEET_MS = 3_000;
 
 /**
@@ -27,76 +17,33 @@ export async function watchAtTerminal(
   fleet: Fleet,
   { tenant, answeredBy }: { tenant: string; answeredBy: string | undefined },
 ): Promise<void> {
-  const screen = new ApprovalsScreen(tenant);
-  const left = withResolvers<number>();
-  const stopped = new AbortController();
-  let hasLeft = false;
-  let isDrawing = false;
-  let rings = false;
-  // Draws once for several changes that arrive together.
-  const draw = () => {
-    if (isDrawing) return;
-    isDrawing = true;
-    setImmediate(() => {
-      isDrawing = false;
-      if (hasLeft) return;
-      const { rows, columns } = localSize();
-      // A row that fills the last column would lose its end.
-      const drawn = screen.draw(rows, columns - 1).map((row) => `${row}${CLEAR_TO_END_OF_ROW}`);
-      void context.terminal.write('stdout', `${HOME}${drawn.join('\r\n')}${CLEAR_BELOW}${rings ? BELL : ''}`);
-      rings = false;
-    });
-  };
-  const send = async (answer: ScreenAnswer) => {
-    const problem = await give(fleet, answer, answeredBy).catch((error: unknown) => describeError(error));
-    screen.sent(problem === undefined, problem ?? (answer.type === 'deny' ? 'Denied.' : 'Approved.'));
-    draw();
-  };
-  const onKey = (text: string | undefined, { name, ctrl }: { name?: string; ctrl?: boolean } = {}) => {
-    const key: KeyPress = { name, ctrl, text };
-    const action = screen.press(key);
-    if (action?.type === 'leave') left.resolve(0);
-    if (action?.type === 'answer') void send(action.answer);
-    draw();
-  };
-  const watching = (async () => {
-    for await (const approval of fleet.approvals.watch({ signal: stopped.signal })) {
-      rings = screen.show(approval) || rings;
+  const show = ({ draw, leave }: ScreenControls): Screen => {
+    const screen = new ApprovalsScreen(tenant);
+    const send = async (answer: ScreenAnswer) => {
+      const problem = await give(fleet, answer, answeredBy).catch((error: unknown) => describeError(error));
+      screen.sent(problem === undefined, problem ?? (answer.type === 'deny' ? 'Denied.' : 'Approved.'));
       draw();
-    }
-  })();
-  watching.catch(left.reject);
-  const lookAtFleet = async () => {
-    while (!stopped.signal.aborted) {
-      if (screen.warn(await findProblem(fleet))) draw();
-      await delay(LOOK_AT_FLEET_MS, undefined, { signal: stopped.signal }).catch(() => {});
-    }
+    };
+    const lookAtFleet = async (signal: AbortSignal) => {
+      while (!signal.aborted) {
+        if (screen.warn(await findProblem(fleet))) draw();
+        await delay(LOOK_AT_FLEET_MS, undefined, { signal }).catch(() => {});
+      }
+    };
+    return {
+      draw: (rows, columns) => screen.draw(rows, columns),
+      press(key) {
+        const action = screen.press(key);
+        if (action?.type === 'leave') leave(0);
+        if (action?.type === 'answer') void send(action.answer);
+      },
+      async follow(signal) {
+        void lookAtFleet(signal);
+        for await (const approval of fleet.approvals.watch({ signal })) draw({ rings: screen.show(approval) });
+      },
+    };
   };
-  const leaveBySignal = (signal: NodeJS.Signals) => left.resolve(exitCodeOfSignal(signal));
-  const onEnd = () => leaveBySignal('SIGHUP');
-  const { stdin, stdout } = process;
-  for (const signal of ENDING_SIGNALS) process.on(signal, leaveBySignal);
-  context.terminal.readerGone.addEventListener('abort', onEnd);
-  stdout.on('resize', draw);
-  emitKeypressEvents(stdin);
-  stdin.on('keypress', onKey).on('end', onEnd).on('error', onEnd);
-  try {
-    stdin.setRawMode(true);
-    stdin.resume();
-    stdout.write(ENTER);
-    draw();
-    void lookAtFleet();
-    context.setExitCode(await left.promise);
-  } finally {
-    hasLeft = true;
-    stdin.off('keypress', onKey).pause();
-    stdout.off('resize', draw);
-    stdin.setRawMode(false);
-    stdout.write(LEAVE);
-    stopped.abort();
-    await watching.catch(() => {});
-    for (const signal of ENDING_SIGNALS) process.off(signal, leaveBySignal);
-  }
+  context.setExitCode(await showFullScreen(context.terminal, show));
 }
 
 /** Returns why the shown questions may be out of date or why answers wait, or '' if there is no problem. */
@@ -127,9 +74,4 @@ async function give(fleet: Fleet, answer: ScreenAnswer, answeredBy: string | und
 function describeError(error: unknown): string {
   const { message, code } = ensureShellfleetError(error);
   return `${message} (${code})`;
-}
-
-/** Returns the size of the terminal, or 24 by 80 if it is unknown. */
-function localSize(): { rows: number; columns: number } {
-  return { rows: process.stdout.rows || 24, columns: process.stdout.columns || 80 };
 }
