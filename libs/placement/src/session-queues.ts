@@ -1,4 +1,6 @@
+import { abortable } from '@shellfleet/concurrency';
 import { encodeWakeUp, type FleetKeys, parseSessionsQueue } from '@shellfleet/protocol';
+import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
 import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
@@ -114,7 +116,8 @@ export class SessionQueues {
     // A failure also rejects the call during which it occurs, so this event is ignored.
     queue.on('error', () => {});
     try {
-      await queue.waitUntilReady();
+      // BullMQ waits for a connection without end.
+      await abortable(queue.waitUntilReady(), AbortSignal.timeout(REDIS_DEADLINE_MS));
     } catch (error) {
       queue.close().catch(() => {});
       throw error;
