@@ -76,6 +76,7 @@ describe('one slot', () => {
         free: 0,
         sessions: 1,
         running: expect.any(Number),
+        commandsPerSecond: expect.any(Number),
         policies: ['docker'],
         version: expect.any(String),
         seenAt: expect.any(String),
