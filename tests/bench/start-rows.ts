@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensureRedis, type Machine } from '@shellfleet/setup';
 import Docker from 'dockerode';
+import { slotsFor } from '../support/slots-for.ts';
 import { RedisProbe } from './measure/redis-probe.ts';
 import { OTHER_ROWS, type Part, type Plan } from './plan.ts';
 import { createBullmqRow } from './rows/bullmq.ts';
@@ -63,7 +64,7 @@ export async function startRows(
     dockerHost,
     slots,
   });
-  const slots = plan.few.sessions + IDLE_SESSIONS + 4;
+  const slots = slotsFor(plan.few.sessions + IDLE_SESSIONS + 4);
   const shellfleet = keep(await createShellfleetRow({ ...workerOf('bench', slots), docker }));
   const toolWorker = workerOf('bench-tools', 1);
   return { rows: [...rows, shellfleet], shellfleet, toolWorker, ...probes, report };

@@ -5,6 +5,7 @@ import { sessionKeys } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { keysWithoutExpiry } from '../support/invariants.ts';
+import { slotsFor } from '../support/slots-for.ts';
 import { startFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -12,11 +13,12 @@ import { until } from '../support/until.ts';
 
 const SESSIONS = 200;
 const AT_A_TIME = 8;
+const SLOTS = slotsFor(AT_A_TIME);
 
 describe('a host', () => {
   test(`keeps nothing of ${SESSIONS} sessions in a row, however they end`, async () => {
     const directory = await mkdtemp(join(tmpdir(), 'sf-churn-'));
-    const stack = await startFleet({ slots: AT_A_TIME, env: { SHELLFLEET_STATE_DIR: directory } });
+    const stack = await startFleet({ slots: SLOTS, env: { SHELLFLEET_STATE_DIR: directory } });
     await using inspect = inspectFleet(stack);
     try {
       const worker = stack.workers[0]?.pid ?? -1;
@@ -44,7 +46,7 @@ describe('a host', () => {
       await Promise.all(Array.from({ length: AT_A_TIME }, live));
       await until(
         () => stack.fleet.hosts(),
-        ([host]) => host?.free === AT_A_TIME,
+        ([host]) => host?.free === SLOTS,
       );
       await expect.poll(() => inspect.containers()).toEqual([]);
       expect(await withoutSessions()).toEqual(before.directory);

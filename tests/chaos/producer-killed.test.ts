@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { idsOf } from '../support/invariants.ts';
+import { slotsFor } from '../support/slots-for.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -20,7 +21,7 @@ let stack: TestFleet;
 let inspect: FleetInspector;
 
 beforeAll(async () => {
-  ({ stack, inspect } = await startInspectedFleet({ slots: MOST_CALLS }));
+  ({ stack, inspect } = await startInspectedFleet({ slots: slotsFor(MOST_CALLS) }));
 });
 afterAll(() => endInspectedFleet(stack, inspect));
 

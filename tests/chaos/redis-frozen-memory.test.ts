@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
+import { slotsFor } from '../support/slots-for.ts';
 
 // Promise: the memory of a worker does not grow while Redis is away, whatever its commands print (invariant 8).
 // Five minutes with 32 sessions:
@@ -20,7 +21,7 @@ describe('a silent Redis', () => {
     timeout: FROZEN_MS + 300_000,
   }, async () => {
     await using redis = await startOwnRedis();
-    const { stack, worker, inspect } = await startInspectedFleet({ redisUrl: redis.url, slots: SESSIONS });
+    const { stack, worker, inspect } = await startInspectedFleet({ redisUrl: redis.url, slots: slotsFor(SESSIONS) });
     try {
       const names = Array.from({ length: SESSIONS }, (_, index) => `noisy-${index}`);
       const spec = { limits: { cpus: 0.2 }, output: { streamBytes: 64 << 20 } };

@@ -5,6 +5,7 @@ import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
 import { createRandom } from '../support/random.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
+import { slotsFor } from '../support/slots-for.ts';
 import { startFleet, type TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -156,7 +157,7 @@ describe('a fleet under load', () => {
     async () => {
       const [sessions, restarts] = size([6, 1], [32, 5]);
       await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
-      await using stack = await startFleet({ redisUrl: redis.url, workers: 2, slots: sessions });
+      await using stack = await startFleet({ redisUrl: redis.url, workers: 2, slots: slotsFor(sessions) });
       await using inspect = inspectFleet(stack);
       const opened = await Promise.all(
         Array.from({ length: sessions }, (_, index) => stack.fleet.session(`s${index}`, SMALL_SESSION)),

@@ -3,6 +3,7 @@ import type { Command, Result, Session } from '@shellfleet/client';
 import { describe, expect, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { createRandom, type Random } from '../support/random.ts';
+import { slotsFor } from '../support/slots-for.ts';
 import { startFleet, type TestWorker } from '../support/start-fleet.ts';
 
 // Invariants 2, 3, 4 and 7 while workers are killed at random. For a longer run, or another seed:
@@ -46,7 +47,7 @@ describe('workers that are killed and restarted at random', () => {
     async () => {
       const random = createRandom(SEED);
       const until = Date.now() + SECONDS * 1_000;
-      await using stack = await startFleet({ workers: WORKERS, slots: SESSIONS });
+      await using stack = await startFleet({ workers: WORKERS, slots: slotsFor(SESSIONS) });
       await using inspect = inspectFleet(stack);
       const sessions = await Promise.all(
         Array.from({ length: SESSIONS }, (_, index) => stack.fleet.session(`s${index}`, SPEC)),

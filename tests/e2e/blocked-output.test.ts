@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 let stack: TestFleet;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 16 });
+  stack = await startFleet({ slots: 20 });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 let stack: TestFleet;
 let cli: FleetCli;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 32 });
+  stack = await startFleet({ slots: 40 });
   cli = new FleetCli(stack);
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());

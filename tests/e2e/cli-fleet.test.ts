@@ -126,7 +126,9 @@ describe('the fleet on the command line', () => {
     // Another tenant's session, which comes later, gets one of the free slots.
     const other = await cli.text(['exec', 'other', '--', 'echo went'], { env: { SHELLFLEET_TENANT: 'other' } });
     expect(other.stdout).toBe('went\n');
-    expect((await waiting.info()).state).toBe('queued');
+    const atQuota = { quota: 'maxSessions', used: 1, limit: 1 };
+    expect(await waiting.info()).toMatchObject({ state: 'queued', position: 1, atQuota });
+    expect((await cli.text(['queue'])).stdout).toMatch(/^1 +beyond .* tenant has 1 of 1 sessions$/m);
     await writeFile(file, 'tenants: []\n');
     await cli.text(['config', 'apply', file]);
     expect(await beyond.result()).toMatchObject({ stdout: 'went\n' });

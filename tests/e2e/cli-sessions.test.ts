@@ -21,7 +21,7 @@ beforeAll(async () => {
     SHELLFLEET_WORKSPACES: join(directory, 'shared'),
   };
   await mkdir(join(directory, 'shared'));
-  stack = await startFleet({ slots: 8, env });
+  stack = await startFleet({ slots: 10, env });
   cli = new FleetCli(stack);
 });
 afterAll(async () => {

@@ -18,7 +18,7 @@ let testFleet: TestFleet;
 beforeAll(async () => {
   reader = await DocReader.install();
   for (const fence of programs) await reader.save(fence);
-  testFleet = await startFleet({ slots: 16, env: { SHELLFLEET_TOOLS: `${reader.directory}/images.ts` } });
+  testFleet = await startFleet({ slots: 20, env: { SHELLFLEET_TOOLS: `${reader.directory}/images.ts` } });
   reader.use(testFleet);
 });
 afterAll(async () => {

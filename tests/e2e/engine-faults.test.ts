@@ -10,7 +10,7 @@ let proxy: EngineProxy;
 let stack: TestFleet;
 beforeAll(async () => {
   proxy = await startEngineProxy();
-  stack = await startFleet({ slots: 32, env: { SHELLFLEET_DOCKER_SOCKET: proxy.socketPath } });
+  stack = await startFleet({ slots: 40, env: { SHELLFLEET_DOCKER_SOCKET: proxy.socketPath } });
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts';
 
 let testFleet: TestFleet;
 beforeAll(async () => {
-  testFleet = await startFleet({ slots: 8 });
+  testFleet = await startFleet({ slots: 10 });
 });
 afterAll(() => testFleet?.[Symbol.asyncDispose]());
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const SHELLFLEET_CONFIG = join(directory, 'config.yaml');
   stack = await startFleet({
     workers: 2,
-    slots: 16,
+    slots: 20,
     env: { SHELLFLEET_CONFIG, SHELLFLEET_TOOLS: toolModules('everyday') },
   });
 });

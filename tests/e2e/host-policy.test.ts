@@ -24,7 +24,7 @@ describe.runIf(isRoot)('policy host', () => {
     shared = await realpath(await mkdtemp(join(tmpdir(), 'sf-shared-')));
     await chmod(shared, 0o777);
     stack = await startFleet({
-      slots: 32,
+      slots: 40,
       env: {
         DOCKER_HOST: 'unix:///nonexistent/docker.sock',
         SHELLFLEET_POLICIES: 'host',

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts';
 let stack: TestFleet;
 let inspect: FleetInspector;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 32 });
+  stack = await startFleet({ slots: 40 });
   inspect = inspectFleet(stack);
 });
 afterAll(async () => {

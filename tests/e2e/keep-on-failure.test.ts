@@ -12,7 +12,7 @@ const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', 
 
 let stack: TestFleet;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 8, env: { SHELLFLEET_KEEP_CONTAINERS: '2' } });
+  stack = await startFleet({ slots: 10, env: { SHELLFLEET_KEEP_CONTAINERS: '2' } });
 });
 afterAll(async () => {
   for (const { id } of await listed()) await stack.fleet.purge(id);

@@ -46,7 +46,7 @@ beforeAll(async () => {
   // JSON is valid YAML.
   await writeFile(join(directory, 'config.yaml'), JSON.stringify({ allow }));
   stack = await startFleet({
-    slots: 16,
+    slots: 20,
     env: {
       SHELLFLEET_POLICIES: isRoot ? 'docker,bubblewrap' : 'docker',
       SHELLFLEET_HOST_USER: '4723',

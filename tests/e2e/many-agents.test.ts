@@ -5,6 +5,7 @@ import { percentile } from '../bench/measure/spread.ts';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { residentBytes } from '../support/resident-bytes.ts';
+import { slotsFor } from '../support/slots-for.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -16,6 +17,7 @@ import { until } from '../support/until.ts';
 const { SHELLFLEET_TEST_AGENTS, SHELLFLEET_TEST_THINK_SECONDS, SHELLFLEET_TEST_MINUTES } = process.env;
 const LONG = SHELLFLEET_TEST_AGENTS !== undefined;
 const AGENTS = Number(SHELLFLEET_TEST_AGENTS ?? 12);
+const SLOTS = slotsFor(AGENTS);
 const THINK_MS = 1_000 * Number(SHELLFLEET_TEST_THINK_SECONDS ?? 1);
 const FOR_MS = LONG ? 60_000 * Number(SHELLFLEET_TEST_MINUTES ?? 3) : 3_000;
 const MIB = 2 ** 20;
@@ -26,7 +28,7 @@ let inspect: FleetInspector;
 
 beforeAll(async () => {
   ({ stack, worker, inspect } = await startInspectedFleet({
-    slots: AGENTS,
+    slots: SLOTS,
     env: { SHELLFLEET_LOG_LEVEL: 'info' },
   }));
 });
@@ -74,7 +76,7 @@ describe(`${AGENTS} agents with an open session each on one host`, () => {
     await Promise.all(opened.map(({ session }) => session.close()));
     await until(
       () => stack.fleet.hosts(),
-      ([host]) => host?.free === AGENTS,
+      ([host]) => host?.free === SLOTS,
       600_000,
     );
     const closeMs = performance.now() - closedFrom;

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 let stack: TestFleet;
 let other: Fleet;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 8 });
+  stack = await startFleet({ slots: 10 });
   other = await stack.connect();
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());

@@ -47,7 +47,7 @@ beforeAll(async () => {
   stack = await startFleet({
     workers: isRoot ? 2 : 1,
     // No session of this file is closed before its end.
-    slots: 16,
+    slots: 20,
     env: {
       SHELLFLEET_WORKSPACES: join(directory, 'ws'),
       SHELLFLEET_HOST_USER: '4726',

@@ -15,7 +15,7 @@ let shared: string;
 beforeAll(async () => {
   shared = await realpath(await mkdtemp(join(tmpdir(), 'sf-shared-')));
   await chmod(shared, 0o777);
-  stack = await startFleet({ slots: 32, env: { SHELLFLEET_WORKSPACES: shared } });
+  stack = await startFleet({ slots: 40, env: { SHELLFLEET_WORKSPACES: shared } });
 });
 afterAll(async () => {
   await stack?.[Symbol.asyncDispose]();

@@ -11,7 +11,7 @@ const failed = (exitCode: number, own: ExpectedFields = {}): ExpectedFields => (
 describe.each(['socket', 'attach'] as const)('the end of a command over %s', (transport) => {
   let stack: TestFleet;
   beforeAll(async () => {
-    stack = await startFleet({ transport, slots: 32 });
+    stack = await startFleet({ transport, slots: 40 });
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 

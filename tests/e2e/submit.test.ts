@@ -8,7 +8,7 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 let stack: TestFleet;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 16 });
+  stack = await startFleet({ slots: 20 });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

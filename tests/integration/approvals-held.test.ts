@@ -31,7 +31,7 @@ beforeAll(async () => {
   const { namespace, sealKey } = newFleet();
   const of = { redisUrl: own.url, namespace };
   const start = (id: string) =>
-    startFakeShellWorker({ ...of, sealKey, id, slots: 30, rules, pendingPerTenant: MOST_PENDING });
+    startFakeShellWorker({ ...of, sealKey, id, slots: 35, rules, pendingPerTenant: MOST_PENDING });
   workers = await Promise.all(['h1', 'h2'].map(start));
   fleet = await Fleet.connect({ ...of, sealKeys: [sealKey] });
   capped = await Fleet.connect({ ...of, sealKeys: [sealKey], tenant: 'capped' });

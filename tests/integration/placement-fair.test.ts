@@ -202,6 +202,16 @@ describe('the next free slot', () => {
     await Promise.all(hosts.map((host) => host.close()));
   });
 
+  test('goes to no tenant that the host passes over', async () => {
+    await addMany('many', 20);
+    await add('few', 'only');
+    const host = await startHost('h1');
+    expect((await host.fetch(['many']))?.tenant).toBe('few');
+    expect(await host.fetch(['many'])).toBeUndefined();
+    expect((await host.fetch())?.tenant).toBe('many');
+    await host.close();
+  });
+
   test('is shared equally by 20 tenants in each minute', async () => {
     const tenants = Array.from({ length: 20 }, (_, n) => `t${n}`);
     const all = await simulate({ slots: 8, forMs: 120_000, tenants }, () => 1_500);

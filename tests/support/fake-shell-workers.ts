@@ -51,7 +51,7 @@ interface Options {
 }
 
 export async function startFakeShellWorker(options: Options): Promise<FakeShellWorker> {
-  const { redisUrl, namespace, sealKey, id, slots = 8, rules = ASKING, webhook, runScript } = options;
+  const { redisUrl, namespace, sealKey, id, slots = 10, rules = ASKING, webhook, runScript } = options;
   await declareTestFleet(redisUrl, namespace);
   const connected = await connectRedis(redisUrl, 'host', `worker:${id}`);
   const sandboxes = new FakeSandboxes(runScript && (({ session }) => runScript(session)));

@@ -114,7 +114,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     SHELLFLEET_SEAL_KEY: sealKey,
     SHELLFLEET_STATE_DIR: stateDirectory,
     SHELLFLEET_DEFAULT_IMAGE: machine.sessionImage,
-    SHELLFLEET_SLOTS: String(options.slots ?? 8),
+    SHELLFLEET_SLOTS: String(options.slots ?? 10),
     SHELLFLEET_TRANSPORT: options.transport ?? 'socket',
     SHELLFLEET_LOG_LEVEL: 'debug',
     ...options.env,

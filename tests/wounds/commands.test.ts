@@ -4,7 +4,7 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 let stack: TestFleet;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 32 });
+  stack = await startFleet({ slots: 40 });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

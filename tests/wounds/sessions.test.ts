@@ -6,7 +6,7 @@ import { until } from '../support/until.ts';
 
 let stack: TestFleet;
 beforeAll(async () => {
-  stack = await startFleet({ slots: 32 });
+  stack = await startFleet({ slots: 40 });
 });
 afterAll(() => stack?.[Symbol.asyncDispose]());
 

@@ -8,7 +8,7 @@ import type { TestFleet } from '../support/start-fleet.ts';
 let stack: TestFleet;
 let inspect: FleetInspector;
 beforeAll(async () => {
-  ({ stack, inspect } = await startInspectedFleet({ slots: 32 }));
+  ({ stack, inspect } = await startInspectedFleet({ slots: 40 }));
 });
 afterAll(() => endInspectedFleet(stack, inspect));
 

@@ -50,17 +50,18 @@ export class Fetcher {
     this.#queues = queues;
   }
 
-  async fetch(): Promise<SessionJob | undefined> {
-    const first = await this.#takeFrom({ from: new Map(), places: FIRST_PLACES, shared: false });
+  /** Takes the next job of a tenant that is not passed over. */
+  async fetch(passedOver: readonly string[] = []): Promise<SessionJob | undefined> {
+    const first = await this.#takeFrom({ from: new Map(), places: FIRST_PLACES, shared: false, passedOver });
     if (first.taken !== undefined || first.listed.length < FIRST_PLACES) return first.taken;
-    const further = await this.#takeFrom({ from: this.#further, places: FURTHER_PLACES, shared: true });
+    const further = await this.#takeFrom({ from: this.#further, places: FURTHER_PLACES, shared: true, passedOver });
     if (further.taken === undefined) this.#readOnBehind(further.listed);
     return further.taken;
   }
 
   /** Takes the first of the listed jobs that this host can serve. */
   async #takeFrom(
-    look: Pick<Look, 'from' | 'places' | 'shared'>,
+    look: Pick<Look, 'from' | 'places' | 'shared' | 'passedOver'>,
   ): Promise<{ taken: SessionJob | undefined; listed: WaitingJob[] }> {
     const { redis, fleet, hostId, lockMs, offers } = this.#options;
     for (;;) {

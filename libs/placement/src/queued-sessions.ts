@@ -68,6 +68,11 @@ export class QueuedSessions {
     return (await Promise.all(lines)).flat();
   }
 
+  /** Returns the number of slots that a tenant's sessions hold, on all hosts. */
+  countHeld(tenant: string): Promise<number> {
+    return this.#queues.countHeld(tenant);
+  }
+
   /** Resolves when no addition is in flight. */
   async settled(): Promise<void> {
     while (this.#adding.size > 0) await Promise.allSettled([...this.#adding.values()].map(({ running }) => running));

@@ -21,8 +21,11 @@ import { SessionQueues } from './session-queues.ts';
 type HeldLock = Lock & { job: SessionJob };
 
 export interface SessionJobs {
-  /** Locks the next waiting session that this host can run for `lockMs`. Resolves with undefined if there is none. */
-  fetch(): Promise<SessionJob | undefined>;
+  /**
+   * Locks the next waiting session that this host can run for `lockMs`, of none of the tenants that it passes over.
+   * Resolves with undefined if there is none.
+   */
+  fetch(passedOver?: readonly string[]): Promise<SessionJob | undefined>;
   /** Lists the sessions whose lock names this host, such as those that it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
   /** Requests a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
@@ -57,7 +60,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   const fetcher = new Fetcher(options, queues);
 
   return {
-    fetch: () => fetcher.fetch(),
+    fetch: (passedOver) => fetcher.fetch(passedOver),
 
     async listOwn() {
       const active = await Promise.all((await queues.names()).map((name) => queues.active(name)));

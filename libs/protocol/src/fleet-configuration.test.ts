@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { toFieldIssues } from './field-issues.ts';
-import { fleetConfigurationSchema, quotasOf, weightsOf } from './fleet-configuration.ts';
+import {
+  encodeQuotas,
+  fleetConfigurationSchema,
+  mostSessionsOf,
+  tenantQuotasSchema,
+  weightsOf,
+} from './fleet-configuration.ts';
 
 describe("a fleet's configuration", () => {
   test('gives a tenant weight 1 and no quota unless it lists others', () => {
@@ -8,7 +14,9 @@ describe("a fleet's configuration", () => {
       tenants: [{ name: 'builds', weight: 2.5, maxSessions: 40 }, { name: 'nightly' }],
     });
     expect(weightsOf(configuration)).toEqual({ builds: 2.5 });
-    expect(quotasOf(configuration)).toEqual({ builds: 40 });
+    expect(mostSessionsOf(configuration)).toEqual({ builds: 40 });
+    const { builds, ...others } = encodeQuotas(configuration);
+    expect([tenantQuotasSchema.parse(builds), others]).toEqual([{ maxSessions: 40 }, {}]);
   });
 
   test.each([

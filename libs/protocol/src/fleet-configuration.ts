@@ -70,11 +70,27 @@ export type FleetConfigurationInput = z.input<typeof fleetConfigurationSchema>;
 export const weightsOf = ({ tenants }: FleetConfiguration): Readonly<Record<string, number>> =>
   Object.fromEntries(tenants.flatMap(({ name, weight }) => (weight === 1 ? [] : [[name, weight]])));
 
-/** Returns the most sessions of the tenants that have a quota. */
-export const quotasOf = ({ tenants }: FleetConfiguration): Readonly<Record<string, number>> =>
+/** Returns the most sessions of the tenants that have a quota of them. */
+export const mostSessionsOf = ({ tenants }: FleetConfiguration): Readonly<Record<string, number>> =>
   Object.fromEntries(
     tenants.flatMap(({ name, maxSessions }) => (maxSessions === undefined ? [] : [[name, maxSessions]])),
   );
+
+const QUOTAS = ['maxSessions'] as const satisfies readonly (keyof TenantConfiguration)[];
+/** Quotas of one tenant. */
+export type TenantQuotas = Pick<TenantConfiguration, (typeof QUOTAS)[number]>;
+
+/** Schema of a value of the hash `fleetKeys().quotas`. */
+export const tenantQuotasSchema: z.ZodType<TenantQuotas, string> = z
+  .string()
+  .transform(tryJson)
+  .pipe(z.object({ maxSessions: tenantSchema.shape.maxSessions }));
+
+/** Returns the values of the hash `fleetKeys().quotas`. */
+export function encodeQuotas({ tenants }: FleetConfiguration): Record<string, string> {
+  const withQuotas = tenants.filter((tenant) => QUOTAS.some((quota) => tenant[quota] !== undefined));
+  return Object.fromEntries(withQuotas.map((tenant) => [tenant.name, JSON.stringify(tenant, [...QUOTAS])]));
+}
 
 /** Schema of the hash `fleetKeys().configuration`. */
 export const appliedConfigurationSchema = z.object({

@@ -203,6 +203,8 @@ export interface FleetKeys {
   fence: string;
   /** Hash with the configuration of the fleet, an AppliedConfiguration. */
   configuration: string;
+  /** Hash of the tenants with quotas: tenant → its TenantQuotas, as JSON. */
+  quotas: string;
   /** String with the retention of the fleet (ms). */
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
@@ -245,6 +247,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     owners: `${shared}:owners`,
     fence: `${shared}:fence`,
     configuration: `${shared}:configuration`,
+    quotas: `${shared}:quotas`,
     retention: `${shared}:retention`,
     kept: `${shared}:kept`,
     hosts: `${shared}:hosts`,

@@ -36,6 +36,11 @@ export interface SessionInfo {
   /** Estimated wait in ms if no other tenant waits. Absent before any slot was freed. */
   etaMs?: number;
   /**
+   * Quota for which the session waits, although hosts may have free slots: `used` of `limit`. Absent when it does not
+   * wait for one.
+   */
+  atQuota?: { quota: 'maxSessions'; used: number; limit: number };
+  /**
    * Why no live host can run the session, in a sentence. Absent when a host can run it, or when its own host is alive.
    */
   noHostReason?: string;

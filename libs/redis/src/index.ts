@@ -1,6 +1,6 @@
 export { describeRedis, parseRedisUrl } from './address.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
-export { readFleetConfiguration, writeFleetConfiguration } from './fleet/fleet-configuration.ts';
+export { readFleetConfiguration, readTenantQuotas, writeFleetConfiguration } from './fleet/fleet-configuration.ts';
 export {
   declareFleet,
   findFleet,

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import Docker from 'dockerode';
 import { filesIn, isRoot } from '../../support/host-leftovers.ts';
 import { startOwnRedis } from '../../support/own-redis.ts';
+import { slotsFor } from '../../support/slots-for.ts';
 import { type FleetMachine, startFleet } from '../../support/start-fleet.ts';
 import { check } from '../check/check.ts';
 import type { ClientEvent, Fault, History, Violation } from '../history/history.ts';
@@ -93,7 +94,7 @@ export async function runRound({
   const fleet = await startFleet({
     machine: { ...machine, redisUrl: redis.url },
     workers: HOSTS.length,
-    slots: CLIENTS.length * SESSIONS_OF_CLIENT,
+    slots: slotsFor(CLIENTS.length * SESSIONS_OF_CLIENT),
     env: {
       SHELLFLEET_WORKSPACES: workspaces,
       ...(kind.retention === undefined ? {} : { SHELLFLEET_RETENTION: kind.retention }),

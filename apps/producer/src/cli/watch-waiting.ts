@@ -90,7 +90,7 @@ interface Reason {
 export function reasonToWait(id: string, info: SessionInfo | ShellfleetError): Reason | undefined {
   if (isShellfleetError(info))
     return { kind: 'redis', words: info.message, says: `${info.message} ${id} waits until Redis is back.` };
-  const { noHostReason: words, heldCommandId, position, queueLength = position, state, hostId } = info;
+  const { noHostReason: words, heldCommandId, atQuota, position, queueLength = position, state, hostId } = info;
   if (heldCommandId !== undefined) {
     const says = `${heldCommandId} waits for an approval; \`shellfleet approvals watch\` shows why, and how to answer.`;
     return { kind: 'held', words: says, says };
@@ -101,6 +101,11 @@ export function reasonToWait(id: string, info: SessionInfo | ShellfleetError): R
     return { kind: 'unreachable', words: says, says };
   }
   if (position === undefined) return undefined;
+  if (atQuota !== undefined) {
+    const { quota, used, limit } = atQuota;
+    const says = `The tenant has ${used} of ${limit} sessions (${quota}): ${id} waits until one of them gives its slot up (${toOrdinal(position)} of ${queueLength}).`;
+    return { kind: 'quota', words: says, says };
+  }
   const says = `All slots are taken: ${id} waits for one (${toOrdinal(position)} of ${queueLength}).`;
   return { kind: 'slot', words: says, says };
 }

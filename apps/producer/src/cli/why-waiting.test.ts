@@ -20,6 +20,12 @@ describe('the reason of a wait', () => {
       'Every host is draining',
     ],
     ['its host', { state: 'unreachable', hostId: 'h1' }, 'its host h1 does not answer', 'its host does not answer'],
+    [
+      'the quota of its tenant',
+      { position: 1, atQuota: { quota: 'maxSessions', used: 40, limit: 40 } },
+      'tenant has 40 of 40 sessions',
+      'tenant has 40 of 40 sessions',
+    ],
     ['slots', { position: 2 }, 'all slots are taken', 'all slots are taken'],
     ['another command', { state: 'busy', hostId: 'h1' }, 'another command runs in it', 'another command runs in it'],
     ['nothing', { state: 'ready', hostId: 'h1' }, '-', '-'],

@@ -1,10 +1,11 @@
 import type { SessionInfo } from '@shellfleet/client';
 
 /** Returns why the next command of a session does not run. */
-export function whyWaiting({ noHostReason, heldCommandId, position, state, hostId }: SessionInfo): string {
+export function whyWaiting({ noHostReason, heldCommandId, atQuota, position, state, hostId }: SessionInfo): string {
   if (heldCommandId !== undefined) return `${heldCommandId} waits for an approval`;
   if (noHostReason !== undefined) return noHostReason;
   if (state === 'unreachable') return `its host ${hostId} does not answer`;
+  if (atQuota !== undefined) return `tenant has ${atQuota.used} of ${atQuota.limit} sessions`;
   if (position !== undefined) return 'all slots are taken';
   return state === 'busy' ? 'another command runs in it' : '-';
 }

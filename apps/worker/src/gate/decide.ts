@@ -43,6 +43,12 @@ export function findCrowd({ memory }: Room, opening: Opening, thresholds: Thresh
   return undefined;
 }
 
+/** Returns the number of further sessions for which there is memory. */
+export function countPlaces({ memory }: Room, { sessions }: Pick<Opening, 'sessions'>, thresholds: Thresholds): number {
+  const roomBytes = memory.freeBytes - leastMemory(memory, thresholds);
+  return Math.max(0, Math.floor(roomBytes / SESSION_BYTES) + 1 - sessions);
+}
+
 const leastMemory = (memory: Space, { leastFree: { memoryBytes } }: Thresholds) =>
   leastFree(memory, memoryBytes, USUAL_FREE_MEMORY_BYTES);
 

@@ -65,9 +65,10 @@ describe('the gate of a host', () => {
   });
 
   test('counts what it took since memory was measured, and what is being opened', async () => {
+    expect(gate.places()).toBe(47);
     let taken = 0;
     for (; gate.admits(); taken += 1) gate.taken();
-    expect([taken, gate.problems()]).toEqual([47, []]);
+    expect([taken, gate.places(), gate.problems()]).toEqual([47, 0, []]);
     const opening = Promise.withResolvers<void>();
     const opened = gate.limitOpening(() => opening.promise);
     setFree(271);

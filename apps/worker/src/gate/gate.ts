@@ -3,7 +3,7 @@ import { repeat } from '@shellfleet/concurrency';
 import type { HostGate } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
-import { findCrowd, findShortages, type Thresholds } from './decide.ts';
+import { countPlaces, findCrowd, findShortages, type Thresholds } from './decide.ts';
 import type { Room } from './read-room.ts';
 
 // The gate decides, before each fetch of a session, whether this host takes one.
@@ -37,6 +37,8 @@ export interface Gate {
   problems(): string[];
   /** Returns whether the host takes a session now. A refusal is reported in `describe`. */
   admits(): boolean;
+  /** Returns the number of further sessions for which the host has memory (GATE-2). */
+  places(): number;
   /** Counts a session that was taken (GATE-2). */
   taken(): void;
   /** Opens a session's sandbox when its turn has come. */
@@ -86,6 +88,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       if (why !== undefined) refusal = { at: new Date().toISOString(), reason: why };
       return !refusedLast;
     },
+    places: () => countPlaces(room, { sessions: unmeasured }, thresholds),
     taken() {
       unmeasured += 1;
     },

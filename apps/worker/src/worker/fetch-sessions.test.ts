@@ -13,11 +13,12 @@ async function fetchAll(
   locked: SessionJob[],
   served: number,
   admits = () => true,
+  places = 100,
 ) {
   const stopping = new AbortController();
   const sessions = new Map<string, SessionJob>([['served', job('served')]]);
   const jobs = {
-    fetch: vi.fn(async () => {
+    fetch: vi.fn(async (_passedOver: readonly string[]) => {
       const next = fetches.shift();
       if (next instanceof Error) throw next;
       return next;
@@ -27,12 +28,13 @@ async function fetchAll(
   const logger = pino({ level: 'silent' });
   const worker = {
     host: { jobs, logger, settings: { slots: 10 } },
-    gate: { admits, taken: () => {} },
+    gate: { admits, taken: () => {}, places: () => places },
     isDraining: () => false,
     sessions: {
       get size() {
         return sessions.size;
       },
+      countByTenant: () => new Map([['t', sessions.size]]),
       find: ({ session }: SessionJob) => sessions.get(session),
       serve(found: SessionJob) {
         sessions.set(found.session, found);
@@ -45,20 +47,24 @@ async function fetchAll(
     stopping,
   };
   await fetchSessions(worker as unknown as OpenWorker, async () => {});
-  return { served: [...sessions.keys()], calls: [jobs.fetch.mock.calls.length, jobs.listOwn.mock.calls.length] };
+  return {
+    served: [...sessions.keys()],
+    calls: [jobs.fetch.mock.calls.length, jobs.listOwn.mock.calls.length],
+    passedOver: jobs.fetch.mock.calls.map(([tenants]) => tenants),
+  };
 }
 
 describe('the fetch of sessions', () => {
   test('serves a job once if its fetch got no reply', async () => {
     const locked = [job('served'), job('orphan')];
-    expect(await fetchAll([new Error('Command timed out'), job('next')], locked, 2)).toEqual({
+    expect(await fetchAll([new Error('Command timed out'), job('next')], locked, 2)).toMatchObject({
       served: ['served', 'orphan', 'next'],
       calls: [2, 1],
     });
   });
 
   test('repeats a failed fetch that locked nothing', async () => {
-    expect(await fetchAll([new Error('Connection is closed.'), job('next')], [job('served')], 1)).toEqual({
+    expect(await fetchAll([new Error('Connection is closed.'), job('next')], [job('served')], 1)).toMatchObject({
       served: ['served', 'next'],
       calls: [2, 1],
     });
@@ -72,5 +78,12 @@ describe('the fetch of sessions', () => {
 
   test('does not read the locks while fetches get their replies', async () => {
     expect((await fetchAll([job('a'), job('b')], [], 2)).calls).toEqual([2, 0]);
+  });
+
+  test('passes over a tenant with an eighth of the places for the last eighth', async () => {
+    const all = Array.from({ length: 9 }, (_, n) => job(`s${n}`));
+    const { passedOver } = await fetchAll([...all], [], 9);
+    expect(passedOver).toEqual([...Array(8).fill([]), ['t']]);
+    expect((await fetchAll([job('a')], [], 1, undefined, 0)).passedOver).toEqual([['t']]);
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionJob } from '@shellfleet/placement';
 import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
+import { tenantsWithTheirPart } from './last-eighth.ts';
 import type { OpenWorker } from './open-worker.ts';
 
 /** Interval at which the queue and the calls are read without a wake-up. */
@@ -43,13 +44,14 @@ export async function fetchSessions(worker: OpenWorker, readCalls: () => Promise
  * served here: the lost reply may have carried one, which Redis does not return again before its lock expires.
  */
 async function fetchJobs(
-  { host: { jobs }, sessions }: OpenWorker,
+  { host: { jobs, settings }, gate, sessions }: OpenWorker,
   replyLost: boolean,
   mayTake: boolean,
 ): Promise<SessionJob[]> {
   const unserved = replyLost ? (await jobs.listOwn()).filter((job) => sessions.find(job) === undefined) : [];
   if (unserved.length > 0) return unserved;
-  const job = mayTake ? await jobs.fetch() : undefined;
+  const places = Math.min(settings.slots, sessions.size + gate.places());
+  const job = mayTake ? await jobs.fetch(tenantsWithTheirPart(sessions.countByTenant(), places)) : undefined;
   return job === undefined ? [] : [job];
 }
 

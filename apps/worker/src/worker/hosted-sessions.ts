@@ -35,6 +35,14 @@ export class HostedSessions {
     return [...this.#sessions.values()].filter(({ session }) => session.asks).length;
   }
 
+  /** Returns the number of sessions of each tenant that has any here. */
+  countByTenant(): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const { session } of this.#sessions.values())
+      counts.set(session.job.tenant, (counts.get(session.job.tenant) ?? 0) + 1);
+    return counts;
+  }
+
   find(ref: TenantSession): HostedSession | undefined {
     return this.#sessions.get(memberOf(ref))?.session;
   }

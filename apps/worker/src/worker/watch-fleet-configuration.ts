@@ -1,5 +1,5 @@
 import { repeat } from '@shellfleet/concurrency';
-import { type AppliedConfiguration, isShellfleetError, quotasOf, weightsOf } from '@shellfleet/protocol';
+import { type AppliedConfiguration, isShellfleetError, mostSessionsOf, weightsOf } from '@shellfleet/protocol';
 import { readFleetConfiguration } from '@shellfleet/redis';
 import type { HostServices } from '../run/host-services.ts';
 
@@ -48,7 +48,7 @@ export async function watchFleetConfiguration({
     if (applied.revision === newest?.revision && applied.appliedAt === newest.appliedAt) return;
     newest = applied;
     weights = weightsOf(applied.configuration);
-    quotas = quotasOf(applied.configuration);
+    quotas = mostSessionsOf(applied.configuration);
     logger.info({ revision: applied.revision, appliedBy: applied.appliedBy }, 'configuration.read');
   };
   const onError = (error: unknown) => {

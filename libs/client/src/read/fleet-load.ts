@@ -117,6 +117,8 @@ function reasonOf({ placementClass, tenant }: SessionsLine, { beats, tenants, co
   if (held >= most) return 'Their tenant has as many sessions with a slot as its maxSessions allows.';
   const free = hostsFor(placementClass, beats).filter((host) => host.free > 0);
   if (free.length === 0) return 'All slots are taken.';
+  const isKept = (host: HostBeat) => host.free <= host.slots / 8;
+  if (held > 0 && free.every(isKept)) return 'The last eighth of the slots is for tenants that hold less of them.';
   // A gate without a shortage is closed while others are being opened.
   const [closed] = free.flatMap(({ gate }) => gate?.reason ?? []);
   return free.every(({ gate }) => gate?.reason) && closed !== undefined ? closed : 'No host has taken them yet.';

@@ -11,7 +11,7 @@ import {
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
-import { toQueueError } from '@shellfleet/redis';
+import { readTenantQuotas, toQueueError } from '@shellfleet/redis';
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
@@ -70,14 +70,18 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
       : [];
     const queued = placed.filter(({ state }) => isQueued(state) && state.hasWork);
     const classes = new Set(queued.flatMap(({ placementClass }) => placementClass ?? []));
-    const lines = await readWaitingQueues(context, classes, beats);
+    const [lines, atQuota] = await Promise.all([
+      readWaitingQueues(context, classes, beats),
+      queued.length > 0 ? readAtQuota(context) : undefined,
+    ]);
     const needing = placed.filter(
       ({ state, placementClass }) => needsHost(state, alive) && isParticular(placementClass),
     );
     const refusals = await readRefusals(context, needing);
     return placed.map(({ keys, state, placementClass }) => {
       const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
-      const info = { ...toInfo(keys, state, alive, line), ...toKept(kept.get(keys.session)) };
+      const info: SessionInfo = { ...toInfo(keys, state, alive, line), ...toKept(kept.get(keys.session)) };
+      if (info.position !== undefined && atQuota !== undefined) info.atQuota = atQuota;
       if (placementClass === undefined || !needsHost(state, alive)) return info;
       const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
       if (reason === undefined) return info;
@@ -92,6 +96,14 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
 
 /** @internal Tells whether the session waits because no live host has the key that sealed its spec. */
 export const lacksSealKey = ({ noHostReason }: SessionInfo) => noHostReason?.includes(' has the seal key ') === true;
+
+/** Returns the tenant's quota of sessions if it holds as many slots. */
+async function readAtQuota({ redis, fleet, tenant, sessions }: InfoContext): Promise<SessionInfo['atQuota']> {
+  const { maxSessions: limit } = await readTenantQuotas(redis, fleet, tenant);
+  if (limit === undefined) return undefined;
+  const used = await sessions.countHeld(tenant);
+  return used >= limit ? { quota: 'maxSessions', used, limit } : undefined;
+}
 
 async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<string>> {
   const answers = await Promise.all(hosts.map((host) => context.redis.exists(hostKeys(context.namespace, host).alive)));

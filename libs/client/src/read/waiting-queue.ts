@@ -3,7 +3,7 @@ import type { HostBeat } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
 export interface QueueContext extends FleetContext {
-  readonly sessions: Pick<QueuedSessions, 'waiting'>;
+  readonly sessions: Pick<QueuedSessions, 'waiting' | 'countHeld'>;
 }
 
 export interface WaitingQueue {

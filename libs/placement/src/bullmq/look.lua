@@ -1,11 +1,12 @@
 -- look: choose the jobs that a host may take, in the order in which it takes them. The next slot goes to the tenant
 -- that holds the fewest slots for its weight; among equals, to the one that has waited longest, since it was last given
 -- a slot or since its next job was added. A tenant's own jobs are taken by priority, then by age.
--- Leaves out the tenants that hold as many slots as their quota. Forgets the queues that have no job.
+-- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over. Forgets the
+-- queues that have no job.
 -- KEYS 1 queues
 -- ARGV 1 prefix of the queues · 2 JSON: {offers: class → true, weights: tenant → weight, quotas: tenant → most
---      slots, from: queue → position of the first job that is read, places: how many jobs, shared: whether each queue
---      that has jobs gives an equal part}
+--      slots, passedOver: tenant → true, from: queue → position of the first job that is read, places: how many jobs,
+--      shared: whether each queue that has jobs gives an equal part}
 -- Returns for each job: its queue · its id · its data · how many wait behind it in its queue
 local prefix, asked = ARGV[1], cjson.decode(ARGV[2])
 local tenants, waiting, lines = {}, {}, 0
@@ -62,7 +63,7 @@ end
 
 local turns = {}
 for _, tenant in ipairs(waiting) do
-  if tenant.held < (asked.quotas[tenant.name] or math.huge) then
+  if tenant.held < (asked.quotas[tenant.name] or math.huge) and not asked.passedOver[tenant.name] then
     tenant.left = 0
     for _, line in ipairs(tenant.lines) do
       line.last = math.min(line.count, line.at + each)

@@ -23,6 +23,8 @@ export interface Look {
   weights: Readonly<Record<string, number>>;
   /** most slots of the tenants that have a quota */
   quotas: Readonly<Record<string, number>>;
+  /** tenants of which no job is listed */
+  passedOver: readonly string[];
   /** position of the first job that is read, for queues that are not read from their beginning */
   from: ReadonlyMap<string, number>;
   /** number of jobs that are listed */
@@ -35,9 +37,9 @@ const FIELDS = 4;
 
 /** Lists waiting jobs of all tenants in one call, in the order in which a host takes them. */
 export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): Promise<WaitingJob[]> {
-  const { offers, from, ...rest } = look;
-  const offered = Object.fromEntries(offers.map((name) => [name, true]));
-  const asked = JSON.stringify({ ...rest, offers: offered, from: Object.fromEntries(from) });
+  const { offers, passedOver, from, ...rest } = look;
+  const sets = { offers: toSet(offers), passedOver: toSet(passedOver) };
+  const asked = JSON.stringify({ ...rest, ...sets, from: Object.fromEntries(from) });
   const reply = asArray(await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
   for (let at = 0; at + FIELDS <= reply.length; at += FIELDS) {
@@ -47,3 +49,5 @@ export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): 
   }
   return jobs;
 }
+
+const toSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));

@@ -1,10 +1,13 @@
 import {
   type AppliedConfiguration,
   appliedConfigurationSchema,
+  encodeQuotas,
   encodeWakeUp,
   type FleetConfiguration,
   type FleetKeys,
   parseOrThrow,
+  type TenantQuotas,
+  tenantQuotasSchema,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { throwQueueError } from '../queue-error.ts';
@@ -23,6 +26,12 @@ export async function readFleetConfiguration(
   return parseOrThrow(appliedConfigurationSchema, stored, 'COMMAND_INVALID', what);
 }
 
+/** Reads the quotas of one tenant, without the whole configuration. Throws QUEUE_UNAVAILABLE. */
+export async function readTenantQuotas(redis: Redis, fleet: FleetKeys, tenant: string): Promise<TenantQuotas> {
+  const stored = await redis.hget(fleet.quotas, tenant).catch(throwQueueError);
+  return tenantQuotasSchema.safeParse(stored).data ?? {};
+}
+
 /** Stores a configuration, tells the hosts, and returns its revision. Throws QUEUE_UNAVAILABLE. */
 export async function writeFleetConfiguration(
   redis: Redis,
@@ -30,12 +39,14 @@ export async function writeFleetConfiguration(
   { configuration, appliedBy }: { configuration: FleetConfiguration; appliedBy: string },
 ): Promise<number> {
   const text = JSON.stringify(configuration);
-  const replies = await redis
+  const quotas = encodeQuotas(configuration);
+  const changes = redis
     .multi()
     .hincrby(fleet.configuration, 'revision', 1)
     .hset(fleet.configuration, { configuration: text, appliedBy, appliedAt: new Date().toISOString() })
-    .exec()
-    .catch(throwQueueError);
+    .del(fleet.quotas);
+  if (Object.keys(quotas).length > 0) changes.hset(fleet.quotas, quotas);
+  const replies = await changes.exec().catch(throwQueueError);
   const [error, revision] = replies?.[0] ?? [];
   if (error) throwQueueError(error);
   // Hosts read the configuration regularly too, so a lost message only delays them.
