@@ -111,9 +111,9 @@ describe('the fleet on the command line', () => {
     await untilHost(({ warnings }) => warnings === undefined);
   });
 
-  test('opens no more sessions of a tenant than its quota, until config apply raises it', async () => {
+  test('keeps a tenant to its quotas of sessions and waiting commands until they are raised', async () => {
     const file = join(directory, 'quota.yaml');
-    await writeFile(file, 'tenants: [{ name: default, maxSessions: 1 }]\n');
+    await writeFile(file, 'tenants: [{ name: default, maxSessions: 1, maxQueued: 2 }]\n');
     await cli.text(['config', 'apply', file]);
     const [applied] = jsonLines((await cli.text(['config', 'show', '--json'])).stdout);
     await until(
@@ -128,6 +128,12 @@ describe('the fleet on the command line', () => {
     expect(other.stdout).toBe('went\n');
     const atQuota = { quota: 'maxSessions', used: 1, limit: 1 };
     expect(await waiting.info()).toMatchObject({ state: 'queued', position: 1, atQuota });
+    const second = await waiting.submit('echo second');
+    await expect(waiting.submit('echo third')).rejects.toMatchObject({
+      ...{ code: 'QUOTA_EXCEEDED', retryable: true },
+      context: { quota: 'maxQueued', used: 2, limit: 2, retryAfterMs: expect.any(Number) },
+    });
+    await second.cancel();
     expect((await cli.text(['queue'])).stdout).toMatch(/^1 +beyond .* tenant has 1 of 1 sessions$/m);
     await writeFile(file, 'tenants: []\n');
     await cli.text(['config', 'apply', file]);

@@ -62,9 +62,9 @@ export class Session implements AsyncDisposable {
    * not.
    *
    * Rejects with COMMAND_INVALID for an invalid script or options, SESSION_CLOSED, QUOTA_EXCEEDED above 100,000 waiting
-   * commands or 256 MiB of them in the session, or 200,000 of this Fleet, IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED,
-   * INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did not reply: then the same `idempotencyKey` makes it safe to
-   * submit again.
+   * commands or 256 MiB of them in the session, or 200,000 of this Fleet, or at a quota of the tenant,
+   * IDEMPOTENCY_CONFLICT, DURABLE_UNSUPPORTED, INTERCEPTOR_FAILED, and QUEUE_UNAVAILABLE when Redis did not reply: then
+   * the same `idempotencyKey` makes it safe to submit again.
    */
   async submit(script: string, options: RunOptions = {}): Promise<Command> {
     options.signal?.throwIfAborted();

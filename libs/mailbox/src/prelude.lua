@@ -11,6 +11,9 @@
 -- MAILBOX-6. Only the owner starts entries, or `submit` in its name while `delegated` has its fence and it is
 --            reachable: its shell is ready, nothing runs or waits, and it admits everything. The owner withdraws this
 --            before it leaves the session.
+-- MAILBOX-7. While the tenant has a quota of waiting entries, each script that changes the queue writes the session's
+--            number, and adds the difference to the tenant's sum. So the sum is exact, whatever ends an entry. `sweep`
+--            writes it too, for a quota that was set after entries began to wait.
 local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
 local prefix, feed = ARGV[1], ARGV[2]
 
@@ -36,6 +39,24 @@ local function publish_newest() if newest then redis.call('PUBLISH', feed, newes
 
 -- A full Redis refuses a script whose first write needs memory. So scripts that end something begin with this write.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
+
+-- Returns the quotas of the session's tenant or an empty table, and the key and the field in which its waiting entries
+-- are counted. In a Cluster both keys are out of reach, and no tenant has a quota of waiting entries.
+local function tenant_quotas()
+  local keyspace, tenant, session = string.match(prefix, '^(.+):{([^:]+):([^:]+)}:$')
+  local text = redis.pcall('HGET', keyspace .. ':{x0}:quotas', tenant)
+  local quotas = type(text) == 'string' and cjson.decode(text) or {}
+  return quotas, keyspace .. ':{' .. tenant .. ':}:waiting', session
+end
+
+-- MAILBOX-7: counts the waiting entries of the session.
+local function count_waiting(quotas, counts, session)
+  if not quotas.maxQueued then return end
+  local before, now = tonumber(redis.call('HGET', counts, session) or 0), redis.call('LLEN', queue)
+  if now == before then return end
+  if now == 0 then redis.call('HDEL', counts, session) else redis.call('HSET', counts, session, now) end
+  if redis.call('HINCRBY', counts, '*', now - before) == 0 then redis.call('HDEL', counts, '*') end
+end
 
 local function owns(fence, host)
   local owner = redis.call('HMGET', state, 'fence', 'host')
@@ -96,6 +117,7 @@ local function cancel_waiting(most, result, retention_ms, ended)
     complete_into(id, 'cancellation', result, retention_ms, ended)
   end
   redis.call('HDEL', state, 'held')
+  count_waiting(tenant_quotas())
 end
 
 -- Releases the ownership. Later writes under its fence are fenced off, also those of `adopt`.
@@ -177,6 +199,7 @@ local function start_next(fence, host, phase, held, admission)
     return {code, id, payload, fields}
   end
   if not takes_any then redis.call('LPOP', queue) end
+  count_waiting(tenant_quotas())
   local at = start(id, fields, fence, host)
   return {1, id, payload, fields}, id, at
 end

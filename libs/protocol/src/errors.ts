@@ -52,7 +52,7 @@ export const ERRORS = {
     retryable: false,
     hint: 'Another fleet has this namespace in this Redis; correct SHELLFLEET_REDIS_URL or SHELLFLEET_NAMESPACE.',
   },
-  QUOTA_EXCEEDED: { retryable: true, hint: 'Wait for queued commands to finish.' },
+  QUOTA_EXCEEDED: { retryable: true, hint: 'The message has the quota and what makes room; repeat the call then.' },
   IMAGE_UNAVAILABLE: { retryable: false, hint: 'Choose an image that the host has or can pull.' },
   DOCKER_UNAVAILABLE: { retryable: true, hint: 'Start the Docker engine on the host; `shellfleet doctor` says how.' },
   SANDBOX_UNAVAILABLE: {

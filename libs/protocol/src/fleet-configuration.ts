@@ -5,6 +5,8 @@ import { tryJson } from './json-text.ts';
 const HIGHEST_WEIGHT = 1_000;
 const MOST_TENANTS = 10_000;
 
+const quotaSchema = z.number('must be a number').int('must be a whole number').min(1, 'must be at least 1');
+
 const tenantSchema = z.strictObject(
   {
     name: tenantIdSchema.describe('Name of the tenant'),
@@ -14,16 +16,16 @@ const tenantSchema = z.strictObject(
       .max(HIGHEST_WEIGHT, `must be at most ${HIGHEST_WEIGHT}`)
       .default(1)
       .describe("The tenant's share of the slots while others wait, relative to the weights of the others"),
-    maxSessions: z
-      .number('must be a number')
-      .int('must be a whole number')
-      .min(1, 'must be at least 1')
+    maxSessions: quotaSchema
       .optional()
       .describe(
         'Most sessions of the tenant that hold a slot at once; more of them wait. Without it there is no limit',
       ),
+    maxQueued: quotaSchema
+      .optional()
+      .describe('Most commands of the tenant that wait at once; further ones are refused. Without it there is no limit'),
   },
-  'must have only these fields: name, weight, maxSessions',
+  'must have only these fields: name, weight, maxSessions, maxQueued',
 );
 
 /** Configuration of a whole fleet, which `shellfleet config apply` writes to Redis and every host reads from there. */
@@ -62,6 +64,8 @@ export interface TenantConfiguration {
   weight: number;
   /** Most sessions of the tenant that hold a slot at once. Absent: no limit. */
   maxSessions?: number | undefined;
+  /** Most commands of the tenant that wait at once. Absent: no limit. */
+  maxQueued?: number | undefined;
 }
 /** The configuration as its author writes it, without the defaults. */
 export type FleetConfigurationInput = z.input<typeof fleetConfigurationSchema>;
@@ -76,7 +80,7 @@ export const mostSessionsOf = ({ tenants }: FleetConfiguration): Readonly<Record
     tenants.flatMap(({ name, maxSessions }) => (maxSessions === undefined ? [] : [[name, maxSessions]])),
   );
 
-const QUOTAS = ['maxSessions'] as const satisfies readonly (keyof TenantConfiguration)[];
+const QUOTAS = ['maxSessions', 'maxQueued'] as const satisfies readonly (keyof TenantConfiguration)[];
 /** Quotas of one tenant. */
 export type TenantQuotas = Pick<TenantConfiguration, (typeof QUOTAS)[number]>;
 
@@ -84,7 +88,7 @@ export type TenantQuotas = Pick<TenantConfiguration, (typeof QUOTAS)[number]>;
 export const tenantQuotasSchema: z.ZodType<TenantQuotas, string> = z
   .string()
   .transform(tryJson)
-  .pipe(z.object({ maxSessions: tenantSchema.shape.maxSessions }));
+  .pipe(z.object({ maxSessions: tenantSchema.shape.maxSessions, maxQueued: tenantSchema.shape.maxQueued }));
 
 /** Returns the values of the hash `fleetKeys().quotas`. */
 export function encodeQuotas({ tenants }: FleetConfiguration): Record<string, string> {

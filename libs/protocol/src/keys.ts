@@ -173,6 +173,12 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
  */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
+/**
+ * Hash of a tenant with a quota of waiting commands: session → number of its waiting entries; `*` → their sum. The
+ * mailbox scripts write it. It is on another Cluster slot than they are, so a Cluster has none.
+ */
+export const waitingKey = (namespace: string, tenant: string) => `${namespace}:{${tenant}:}:waiting`;
+
 /** Keys of a fleet. The keys of sessions and hosts share one Cluster slot (`{x0}`), the keys of tools another. */
 export interface FleetKeys {
   namespace: string;

@@ -18,6 +18,7 @@ import type { Pending, Sent } from '../results/pending-results.ts';
 import type { Interceptors } from './interceptors.ts';
 import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
+import { overQuota } from './over-quota.ts';
 import { type ResubmitContext, resubmit } from './resubmit.ts';
 
 // SUBMIT-1. Entries of a session are accepted in the order of the calls, awaited or not. Without interceptors
@@ -221,6 +222,8 @@ async function accept(
         `${submitted.waiting} commands with ${submitted.bytes} bytes wait in session ${id}, and ${LIMITS.queuedBytesPerSession} bytes is the limit. Wait for some of them to finish, or use another session.`,
         { sessionId: id, waiting: submitted.waiting, bytes: submitted.bytes, limit: LIMITS.queuedBytesPerSession },
       );
+    case 'over-quota':
+      throw overQuota(context.tenant, submitted);
   }
 }
 

@@ -33,7 +33,7 @@ if id ~= '' then
   local entry_state, seq = unpack(redis.call('HMGET', record, 'state', 'seq'))
   if entry_state ~= 'ended' then
     if running and running ~= id then complete(running, 'lost', ARGV[9], ARGV[10]) end
-    redis.call('LREM', queue, 0, id)
+    if redis.call('LREM', queue, 0, id) > 0 then count_waiting(tenant_quotas()) end
     if not entry_state then
       redis.call('HSET', record, 'kind', ARGV[16], 'inbox', ARGV[17], 'acceptedAt', ARGV[18], 'retry', ARGV[20])
       redis.call('SET', payload_key(id), ARGV[21])

@@ -37,6 +37,7 @@ if ends_now then
   end
   if running ~= id then
     redis.call('LPOP', queue)
+    count_waiting(tenant_quotas())
     if held == id then
       redis.call('HDEL', state, 'held')
       held = false

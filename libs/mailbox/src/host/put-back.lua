@@ -19,6 +19,7 @@ redis.call('HSET', record, 'state', 'waiting', 'first', ARGV[6], 'firstEnd', ARG
   'stderr', offsets[2], 'seq', seq)
 redis.call('HDEL', record, 'cleared', 'deadline')
 redis.call('LPUSH', queue, id)
+count_waiting(tenant_quotas())
 redis.call('HDEL', state, 'running', 'held', 'delegated')
 redis.call('HSET', state, 'activeAt', string.format('%.0f', now_ms()))
 publish_newest()

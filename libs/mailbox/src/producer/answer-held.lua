@@ -24,6 +24,7 @@ if not repeated then
     redis.call('LPOP', queue)
     cancel_waiting(most, ARGV[11], ARGV[7], behind)
     redis.call('LPUSH', queue, id)
+    count_waiting(tenant_quotas())
     redis.call('HSET', state, 'held', id)
     publish_newest()
     return {2, behind}
@@ -36,6 +37,7 @@ if not repeated then
     redis.call('HDEL', record, 'held')
   else
     redis.call('LPOP', queue)
+    count_waiting(tenant_quotas())
     event = complete(id, decision, ARGV[5], ARGV[7])
     redis.call('HSET', record, 'answerCall', ARGV[8])
     if ARGV[11] ~= '' then cancel_waiting(most, ARGV[11], ARGV[7], behind) end

@@ -20,6 +20,7 @@ local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'r
 if not repeated then
   write_when_full()
   redis.call('LREM', queue, 1, id)
+  count_waiting(tenant_quotas())
   event = complete(id, 'cancellation', ARGV[5], ARGV[6])
   redis.call('HSET', record, 'canceller', ARGV[7])
   publish_newest()

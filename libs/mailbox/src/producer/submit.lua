@@ -8,7 +8,7 @@
 -- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} accepted before ·
 --         {3, entry} of the same key · {-1} closed · {-2} unknown session ·
 --         {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
---         {-5, waiting, bytes} the waiting payloads are too large
+--         {-5, waiting, bytes} the waiting payloads are too large · {-6, quota, used, limit} the tenant is at its quota
 local id = ARGV[3]
 local record = prefix .. 'record:' .. id
 local phase, generation, host, running, unused, held, bytes_to, fence, delegated =
@@ -25,6 +25,12 @@ if ARGV[8] ~= '' then
     if hash == ARGV[7] then return {3, entry} end
     return {-3, entry}
   end
+end
+local quotas, counts, session = {}, nil, nil
+if ARGV[18] ~= '' then quotas, counts, session = tenant_quotas() end
+if quotas.maxQueued then
+  local used = tonumber(redis.call('HGET', counts, '*') or 0)
+  if used >= quotas.maxQueued then return {-6, 'maxQueued', used, quotas.maxQueued} end
 end
 local length = redis.call('RPUSH', queue, id)
 local waiting = length - 1
@@ -73,6 +79,8 @@ if boot and is_listening(host, boot, ARGV[13], ARGV[18], tonumber(ARGV[19])) the
   redis.call('LPOP', queue)
   started_at = start(id, {}, fence, host)
   redis.call('HSET', state, 'running', id, 'activeAt', started_at)
+else
+  count_waiting(quotas, counts, session)
 end
 redis.call('PUBLISH', feed, newest)
 if wakes then

@@ -11,5 +11,6 @@ for _ = 1, tonumber(ARGV[6]) do
   complete_into(id, 'error', ARGV[4], ARGV[5], ended)
 end
 redis.call('HDEL', state, 'held')
+count_waiting(tenant_quotas())
 publish_newest()
 return ended

@@ -116,6 +116,10 @@ local function drop_reserve(size)
   redis.call('RENAME', copy, stream)
 end
 
+-- The counts of a quota that was removed must not count when it is set again.
+local quotas, counts, session = tenant_quotas()
+if quotas.maxQueued then count_waiting(quotas, counts, session) else redis.pcall('DEL', counts) end
+
 local trimmed = 0
 if phase then
   trimmed = trim_by_age()
