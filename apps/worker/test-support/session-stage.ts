@@ -14,6 +14,7 @@ import { ADMIT_EVERYTHING, type Admission } from '../src/admission/admission.ts'
 import { StartsUnderWay } from '../src/approvals/starts-under-way.ts';
 import { NO_AUDIT } from '../src/audit/audit.ts';
 import { readConfig } from '../src/config/config.ts';
+import { TenantUses } from '../src/host/tenant-use.ts';
 import type { BegunId, Journal } from '../src/journal/journal.ts';
 import type { Lease } from '../src/lease/leases.ts';
 import type { OverflowLogs } from '../src/overflow-log/overflow-logs.ts';
@@ -101,6 +102,8 @@ export function open(
       renew: async () => {},
     },
     takesNew: () => host.takesNew,
+    mostIdleMs: () => Number.POSITIVE_INFINITY,
+    uses: new TenantUses(),
     limitOpening: (work) => work(),
     overflowLogs: { ofCommand: () => log } as unknown as OverflowLogs,
     kept: {} as never,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { durationSchema } from './field-schemas.ts';
 import { tenantIdSchema } from './ids.ts';
 import { tryJson } from './json-text.ts';
 
@@ -23,9 +24,16 @@ const tenantSchema = z.strictObject(
       ),
     maxQueued: quotaSchema
       .optional()
-      .describe('Most commands of the tenant that wait at once; further ones are refused. Without it there is no limit'),
+      .describe(
+        'Most commands of the tenant that wait at once; further ones are refused. Without it there is no limit',
+      ),
+    idleTimeoutMs: durationSchema()
+      .optional()
+      .describe(
+        "Longest idle time in ms of the tenant's sessions, whatever their specs say. Without it the spec decides",
+      ),
   },
-  'must have only these fields: name, weight, maxSessions, maxQueued',
+  'must have only these fields: name, weight, maxSessions, maxQueued, idleTimeoutMs',
 );
 
 /** Configuration of a whole fleet, which `shellfleet config apply` writes to Redis and every host reads from there. */
@@ -66,6 +74,8 @@ export interface TenantConfiguration {
   maxSessions?: number | undefined;
   /** Most commands of the tenant that wait at once. Absent: no limit. */
   maxQueued?: number | undefined;
+  /** Longest idle time in ms of the tenant's sessions. Absent: that of each session's spec. */
+  idleTimeoutMs?: number | undefined;
 }
 /** The configuration as its author writes it, without the defaults. */
 export type FleetConfigurationInput = z.input<typeof fleetConfigurationSchema>;
@@ -79,6 +89,10 @@ export const mostSessionsOf = ({ tenants }: FleetConfiguration): Readonly<Record
   Object.fromEntries(
     tenants.flatMap(({ name, maxSessions }) => (maxSessions === undefined ? [] : [[name, maxSessions]])),
   );
+
+/** Returns the longest idle times of the tenants that have one (ms). */
+export const idleTimeoutsOf = ({ tenants }: FleetConfiguration): ReadonlyMap<string, number> =>
+  new Map(tenants.flatMap(({ name, idleTimeoutMs }) => (idleTimeoutMs === undefined ? [] : [[name, idleTimeoutMs]])));
 
 const QUOTAS = ['maxSessions', 'maxQueued'] as const satisfies readonly (keyof TenantConfiguration)[];
 /** Quotas of one tenant. */

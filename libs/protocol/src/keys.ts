@@ -319,6 +319,8 @@ export const hostKeys = (namespace: string, host: string) => ({
   tools: `${hostPrefix(namespace, host)}:tools`,
   /** hash, written every minute and never removed: tenant → head of its audit chain on this host, JSON */
   audit: `${hostPrefix(namespace, host)}:audit`,
+  /** hash, written every 5 s until the host is forgotten: tenant → what it uses on this host, TenantUse as JSON */
+  uses: `${hostPrefix(namespace, host)}:uses`,
   /** pub/sub: wake-ups of this host */
   wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
 });

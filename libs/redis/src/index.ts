@@ -14,6 +14,7 @@ export {
 } from './fleet/fleet-identity.ts';
 export { findKeysOfFleet, type KeysOfFleet, removeKeysOfFleet } from './fleet/other-protocol.ts';
 export { readRetention, recordRetention, retentionOf } from './fleet/retention.ts';
+export { readTenantUses, writeTenantUses } from './fleet/tenant-uses.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './identity.ts';
 export { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
 export type { ScriptArgument } from './ioredis/changes.ts';

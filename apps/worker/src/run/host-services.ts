@@ -8,6 +8,7 @@ import type { Admission } from '../admission/admission.ts';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
+import type { TenantUses } from '../host/tenant-use.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { Leases } from '../lease/leases.ts';
@@ -49,6 +50,10 @@ export interface SessionHost extends HostServices {
   serves(spec: ResolvedSessionSpec): Promise<boolean>;
   /** Returns whether this host opens shells now. It does not while it drains, or while its engine is down. */
   takesNew(): boolean;
+  /** What each tenant uses on this host. */
+  readonly uses: TenantUses;
+  /** Returns the longest idle time of the tenant's sessions (ms), whatever their specs say. */
+  mostIdleMs(tenant: string): number;
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   readonly kept: KeptSandboxes;

@@ -2,6 +2,7 @@ import { type ResolvedSessionSpec, sessionKeys, sessionSpecSchema } from '@shell
 import { pino } from 'pino';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
+import { TenantUses } from '../host/tenant-use.ts';
 import { connectShell } from '../shell/connect-shell.ts';
 import { SessionShell } from '../shell/session-shell.ts';
 import type { CommandStart } from '../shell/shell.ts';
@@ -25,6 +26,7 @@ async function openShell() {
   const deps = {
     ...{ ref, spec, fence: 1, logger: pino({ level: 'silent' }) },
     ...{ redaction: undefined as never, sandboxes: undefined as never, limitOpening: undefined as never },
+    uses: new TenantUses(),
     onLate() {},
     onAbandoned() {},
     onGone() {},

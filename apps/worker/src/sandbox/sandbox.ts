@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostImage, HostOffer, ResolvedSessionSpec, RunningPull } from '@shellfleet/protocol';
+import type { SandboxUse } from '../host/tenant-use.ts';
 
 // The environment of a shell. It outlives the worker, so the data for finding a sandbox is stored with it.
 //
@@ -62,6 +63,8 @@ export interface Sandbox {
   readonly egressPath?: string;
   /** Resolves when the sandbox has ended, for any reason. Never rejects. */
   readonly died: Promise<SandboxDeath>;
+  /** Measures what the sandbox uses. Absent where nothing can be measured. */
+  use?(): Promise<SandboxUse>;
   /** Starts the keeper, which connects at once, so listen or attach before. Not called for adopted sandboxes. */
   start(): Promise<void>;
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ATTRIBUTES, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
+import type { TenantUses } from '../host/tenant-use.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import {
   MissingImage,
@@ -38,6 +39,7 @@ export interface SessionShellDeps {
   redaction: SessionRedaction;
   fence: number;
   sandboxes: Pick<Sandboxes, 'create' | 'pull'>;
+  uses: Pick<TenantUses, 'begin' | 'end'>;
   /** Proxy of the session's network, if that is limited. */
   egress?: SessionEgress | undefined;
   /** Limits how many sandboxes this host starts at a time. Too many delay each other. */
@@ -209,6 +211,7 @@ export class SessionShell {
   /** Adopts a living sandbox. `epochBase` and `preparedEpoch` were stored when it was opened. */
   async adopt(sandbox: Sandbox, epochBase: number, preparedEpoch: number): Promise<ShellHello> {
     this.#hold(sandbox);
+    await this.#deps.uses.begin(this.#deps.ref.tenant, sandbox, { isAdopted: true });
     await this.#offerEgress(sandbox);
     return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
       // Until the hello, the session's earlier shells count, as the next shell must not reuse the epoch of a lost one.
@@ -306,6 +309,7 @@ export class SessionShell {
   async #openNow(signal: AbortSignal): Promise<void> {
     const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal, image: this.#image });
     this.#hold(sandbox);
+    await this.#deps.uses.begin(this.#deps.ref.tenant, sandbox, { isAdopted: false });
     try {
       await this.#offerEgress(sandbox);
       await this.#connect(sandbox, this.#deps.spec.startupTimeoutMs, { start: true });
@@ -330,6 +334,7 @@ export class SessionShell {
 
   async #remove(sandbox: Sandbox, keptFor?: string): Promise<void> {
     this.#failure = undefined;
+    await this.#deps.uses.end(sandbox);
     if (keptFor !== undefined && (await this.#deps.keep?.(sandbox, keptFor)) === true) return;
     await sandbox.remove().catch((err: unknown) => {
       // The next start of the worker removes the rest.

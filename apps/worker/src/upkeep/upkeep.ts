@@ -81,9 +81,9 @@ async function forgetHosts(redis: Redis, fleet: FleetKeys, retentionMs: number):
   const silent = await redis.zrangebyscore(fleet.hosts, '-inf', Date.now() - retentionMs);
   const forgotten: string[] = [];
   for (const host of silent) {
-    const { alive, boot, calls, cordon, drain, left, tools } = hostKeys(fleet.namespace, host);
+    const { alive, boot, calls, cordon, drain, left, tools, uses } = hostKeys(fleet.namespace, host);
     if ((await redis.exists(alive)) === 1) continue;
-    await redis.multi().zrem(fleet.hosts, host).del(boot, calls, cordon, drain, left, tools).exec();
+    await redis.multi().zrem(fleet.hosts, host).del(boot, calls, cordon, drain, left, tools, uses).exec();
     forgotten.push(host);
   }
   return forgotten;

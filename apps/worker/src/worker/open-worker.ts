@@ -7,7 +7,7 @@ import {
   SCHEMA_VERSION,
   type ShellfleetError,
 } from '@shellfleet/protocol';
-import { describeRedis, recordRetention, requireFleet } from '@shellfleet/redis';
+import { describeRedis, readTenantUses, recordRetention, requireFleet } from '@shellfleet/redis';
 import type { Admission } from '../admission/admission.ts';
 import type { Answers, Rules } from '../admission/create-admission.ts';
 import { Announcer } from '../approvals/announce-questions.ts';
@@ -15,6 +15,7 @@ import type { AnswerCheck } from '../approvals/apply-answers.ts';
 import { HostApprovals } from '../approvals/host-approvals.ts';
 import { type Gate, openGate } from '../gate/gate.ts';
 import { readRoom } from '../gate/read-room.ts';
+import { TenantUses } from '../host/tenant-use.ts';
 import { claimHostId } from '../lease/boot-claim.ts';
 import { refuseOtherRetention } from '../lease/fleet-retention.ts';
 import { type Heartbeat, startHeartbeat } from '../lease/heartbeat.ts';
@@ -181,6 +182,8 @@ async function createSessionHost(
   const approvals = new HostApprovals({ ...services, ...asking, jobs, check: checkAnswer, mostPending });
   return {
     ...services,
+    uses: new TenantUses(await readTenantUses(services.redis, services.namespace, services.hostId)),
+    mostIdleMs: (tenant) => fleetConfiguration.idleTimeouts().get(tenant) ?? Number.POSITIVE_INFINITY,
     ...{ jobs, leases: createLeases(jobs), offers, serves: (spec) => canServe.spec(spec), takesNew, limitOpening },
     kept: new KeptSandboxes(services),
     hostEntries: new RunningEntries(),

@@ -11,6 +11,7 @@ import { fetchSessions } from './fetch-sessions.ts';
 import { readHostCalls } from './host-calls.ts';
 import { type HostedSessions, memberOf } from './hosted-sessions.ts';
 import type { OpenWorker } from './open-worker.ts';
+import { reportUsesRegularly } from './report-uses.ts';
 import { requeueRegularly } from './requeue-regularly.ts';
 import { sweepSandboxesRegularly } from './sweep-sandboxes-regularly.ts';
 import { subscribeToWakeUps } from './wake-ups.ts';
@@ -80,6 +81,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     sweepLogsRegularly(host),
     sweepSandboxesRegularly(host, options.sweepTimes),
     tendImagesRegularly(host),
+    reportUsesRegularly(host),
   ];
   const anchoring = anchorHeadsRegularly(audit, host);
   return {

@@ -1,5 +1,11 @@
 import { repeat } from '@shellfleet/concurrency';
-import { type AppliedConfiguration, isShellfleetError, mostSessionsOf, weightsOf } from '@shellfleet/protocol';
+import {
+  type AppliedConfiguration,
+  idleTimeoutsOf,
+  isShellfleetError,
+  mostSessionsOf,
+  weightsOf,
+} from '@shellfleet/protocol';
 import { readFleetConfiguration } from '@shellfleet/redis';
 import type { HostServices } from '../run/host-services.ts';
 
@@ -15,6 +21,8 @@ export interface FleetConfigurationWatch {
   weights(): Readonly<Record<string, number>>;
   /** Most sessions of the tenants that have a quota. */
   quotas(): Readonly<Record<string, number>>;
+  /** Longest idle times of the tenants that have one (ms). */
+  idleTimeouts(): ReadonlyMap<string, number>;
   /** Revision of the newest configuration that this host can use; 0 for the defaults. */
   readonly revision: number;
   /** Warnings for the operator, one sentence each. */
@@ -33,6 +41,7 @@ export async function watchFleetConfiguration({
   let newest: AppliedConfiguration | undefined;
   let weights: Readonly<Record<string, number>> = {};
   let quotas: Readonly<Record<string, number>> = {};
+  let idleTimeouts: ReadonlyMap<string, number> = new Map();
   let problem: string | undefined;
   const refuse = (found: string) => {
     if (found !== problem) logger.error({ problem: found, revision: newest?.revision ?? 0 }, 'configuration.refused');
@@ -49,6 +58,7 @@ export async function watchFleetConfiguration({
     newest = applied;
     weights = weightsOf(applied.configuration);
     quotas = mostSessionsOf(applied.configuration);
+    idleTimeouts = idleTimeoutsOf(applied.configuration);
     logger.info({ revision: applied.revision, appliedBy: applied.appliedBy }, 'configuration.read');
   };
   const onError = (error: unknown) => {
@@ -61,6 +71,7 @@ export async function watchFleetConfiguration({
   return {
     weights: () => weights,
     quotas: () => quotas,
+    idleTimeouts: () => idleTimeouts,
     get revision() {
       return newest?.revision ?? 0;
     },

@@ -44,6 +44,11 @@ export class ContainerDisks {
     this.#running.delete(containerId);
   }
 
+  /** Returns the bytes of a container at its last measurement. Undefined before the first. */
+  sizeOf(containerId: string): number | undefined {
+    return this.#watch.sizeOf(containerId);
+  }
+
   close(): Promise<void> {
     return this.#watch.close();
   }

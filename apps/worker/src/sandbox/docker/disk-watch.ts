@@ -66,6 +66,11 @@ export class DiskWatch {
     return this.#problem;
   }
 
+  /** Returns the bytes of a container at its last measurement. Undefined before the first. */
+  sizeOf(containerId: string): number | undefined {
+    return this.#sizes.get(containerId);
+  }
+
   start(): void {
     this.#timer ??= setInterval(() => void this.measureIfDue(), INTERVAL_MS);
   }

@@ -28,6 +28,7 @@ import { openSessionDirectories, type SessionDirectories } from '../session-dire
 import { ContainerDisks } from './container-disks.ts';
 import { isMounted, listFiles, putFiles } from './container-files.ts';
 import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
+import { readProcessorMs } from './container-processor.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import { readDiskQuota } from './disk-quota.ts';
@@ -426,6 +427,10 @@ class DockerSandboxes implements Sandboxes {
       link: toKeeperLink(container, directory.socketPath, this.#options.hostKey, labels),
       ...(labels.transport === 'socket' ? { egressPath: directory.egressPath } : {}),
       died: died.promise,
+      use: async () => ({
+        processorMs: await readProcessorMs(containerId),
+        diskBytes: this.#disks.sizeOf(containerId),
+      }),
       start: async () => {
         watch();
         await this.#engine

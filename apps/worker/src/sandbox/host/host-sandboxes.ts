@@ -264,6 +264,7 @@ export class HostSandboxes implements Sandboxes {
       link: this.#toLink(name, record),
       egressPath: this.#parts.directories.at(name).egressPath,
       died: died.promise,
+      use: async () => ({ processorMs: await this.#parts.groups?.processorMs(name) }),
       start: async () => {
         if (process_.start !== undefined) watch(await process_.start());
       },

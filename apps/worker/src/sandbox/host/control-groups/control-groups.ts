@@ -13,6 +13,8 @@ export interface ControlGroups {
   create(name: string, limits: GroupLimits): Promise<string[]>;
   /** Returns how many of the group's processes were killed because memory ran out. */
   oomKills(name: string): Promise<number>;
+  /** Returns the processor time of the group's processes. Undefined where the kernel does not count it there. */
+  processorMs(name: string): Promise<number | undefined>;
   /** Removes an empty group. Does nothing when it is missing. */
   remove(name: string): Promise<void>;
   names(): Promise<string[]>;

@@ -42,6 +42,8 @@ describe('control groups of version 2', () => {
       '50000 100000',
     ]);
     expect(await groups.oomKills('one')).toBe(2);
+    await lay('ours/host/one', { 'cpu.stat': 'usage_usec 1500\nuser_usec 1000\n' });
+    expect(await groups.processorMs('one')).toBe(1.5);
     expect(await groups.names()).toEqual(['one']);
   });
 });
@@ -64,7 +66,9 @@ describe('control groups of version 1', () => {
       await read('cpu/ours/one/cpu.cfs_period_us'),
       await read('cpu/ours/one/cpu.cfs_quota_us'),
     ]).toEqual(['67108864', '32', '100000', '50000']);
-    expect(await groups.oomKills('one')).toBe(7);
+    expect([await groups.oomKills('one'), await groups.processorMs('one')]).toEqual([7, undefined]);
+    await lay('cpu/ours/one', { 'cpuacct.usage': '2500000\n' });
+    expect(await groups.processorMs('one')).toBe(2.5);
   });
 });
 

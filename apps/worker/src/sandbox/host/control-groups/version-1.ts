@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { ControlGroups, GroupLimits } from './control-groups.ts';
 import {
   CPU_PERIOD_MICROS,
@@ -43,6 +44,12 @@ export class Version1 implements ControlGroups {
 
   oomKills(name: string): Promise<number> {
     return readOomKills(`${this.#directory('memory', name)}/memory.oom_control`);
+  }
+
+  /** Reads the count of the controller `cpuacct`, which most systems mount together with `cpu`. */
+  async processorMs(name: string): Promise<number | undefined> {
+    const nanos = await readFile(`${this.#directory('cpu', name)}/cpuacct.usage`, 'utf8').catch(() => undefined);
+    return nanos === undefined ? undefined : Number(nanos) / 1e6;
   }
 
   async remove(name: string): Promise<void> {

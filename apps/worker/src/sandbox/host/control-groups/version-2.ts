@@ -39,6 +39,12 @@ export class Version2 implements ControlGroups {
     return readOomKills(`${this.#parent}/${name}/memory.events`);
   }
 
+  async processorMs(name: string): Promise<number | undefined> {
+    const text = await readFile(`${this.#parent}/${name}/cpu.stat`, 'utf8');
+    const micros = /^usage_usec (\d+)$/m.exec(text)?.[1];
+    return micros === undefined ? undefined : Number(micros) / 1_000;
+  }
+
   remove(name: string): Promise<void> {
     return removeGroup(`${this.#parent}/${name}`);
   }
