@@ -22,7 +22,7 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-05',
     file: 'apps/worker/src/session/end-session.ts',
-    text: 'performance.now() - activeAt >= spec.idleTimeoutMs',
+    text: 'performance.now() - activeAt >= idleTimeoutMs',
     change: 'performance.now() < activeAt',
   },
   {

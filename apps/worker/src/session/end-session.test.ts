@@ -7,9 +7,12 @@ const HOUR_MS = 3_600_000;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function idleSession(): SessionParts {
+function idleSession(mostIdleMs = Number.POSITIVE_INFINITY): SessionParts {
   const shell = { hasSandbox: true, death: undefined, live: { connected: true }, openedAt: Date.now() };
-  return { shell, context: { spec: { idleTimeoutMs: HOUR_MS / 2, maxLifetimeMs: 24 * HOUR_MS } } } as never;
+  const spec = { idleTimeoutMs: HOUR_MS / 2, maxLifetimeMs: 24 * HOUR_MS };
+  const owner = { keys: { tenant: 't' } };
+  const context = { spec, owner, mostIdleMs: (tenant: string) => (tenant === 't' ? mostIdleMs : 0) };
+  return { shell, context } as never;
 }
 
 describe('an idle session', () => {
@@ -25,5 +28,14 @@ describe('an idle session', () => {
     const activeAt = performance.now();
     vi.advanceTimersByTime(HOUR_MS / 2);
     expect(whyGiveUp(parts, activeAt)).toBe(`it was idle for ${HOUR_MS / 2} ms`);
+  });
+
+  test('is given up after the longest idle time of its tenant, if that is shorter', () => {
+    const parts = idleSession(1_000);
+    const activeAt = performance.now();
+    vi.advanceTimersByTime(999);
+    expect(whyGiveUp(parts, activeAt)).toBeUndefined();
+    vi.advanceTimersByTime(1);
+    expect(whyGiveUp(parts, activeAt)).toBe('it was idle for 1000 ms');
   });
 });

@@ -22,8 +22,7 @@ export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
   const why = whyGiveUp(parts, usedAt);
   if (why !== undefined && (await giveUp(parts, why, () => hosting.isStopping))) return LEFT;
   if (why !== undefined || !lease.held()) return wait(LEASE_POLL_MS, false, parts);
-  const { idleTimeoutMs } = context.spec;
-  const timeoutMs = Math.min(POLL_MS, idleTimeoutMs, driver.pauseMs ?? POLL_MS);
+  const timeoutMs = Math.min(POLL_MS, idleTimeoutOf(context), driver.pauseMs ?? POLL_MS);
   return wait(timeoutMs, await asks(parts), parts);
 }
 
@@ -37,13 +36,18 @@ async function asks({ admission, context }: SessionParts): Promise<boolean> {
 }
 
 /** Returns why an idle session is given up, else undefined. `activeAt` is its last use by `performance.now()`. */
-export function whyGiveUp({ shell, context: { spec } }: SessionParts, activeAt: number): string | undefined {
+export function whyGiveUp({ shell, context }: SessionParts, activeAt: number): string | undefined {
   if (!shell.hasSandbox) return 'nothing waits';
   if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
-  if (performance.now() - activeAt >= spec.idleTimeoutMs) return `it was idle for ${spec.idleTimeoutMs} ms`;
-  return Date.now() - shell.openedAt >= spec.maxLifetimeMs
-    ? `it reached its lifetime of ${spec.maxLifetimeMs} ms`
-    : undefined;
+  const idleTimeoutMs = idleTimeoutOf(context);
+  if (performance.now() - activeAt >= idleTimeoutMs) return `it was idle for ${idleTimeoutMs} ms`;
+  const { maxLifetimeMs } = context.spec;
+  return Date.now() - shell.openedAt >= maxLifetimeMs ? `it reached its lifetime of ${maxLifetimeMs} ms` : undefined;
+}
+
+/** Returns the idle time of the spec, or that of the session's tenant if it is shorter. */
+function idleTimeoutOf({ spec, owner, mostIdleMs }: SessionParts['context']): number {
+  return Math.min(spec.idleTimeoutMs, mostIdleMs(owner.keys.tenant));
 }
 
 /** Ends the shell and releases the session (SESSION-3), unless it has work again. Returns whether it was released. */
