@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ConnectOptions, Fleet } from '@shellfleet/client';
+import { workerNodeFlags } from '@shellfleet/setup';
 import Docker from 'dockerode';
 import { inject } from 'vitest';
 import { declareTestFleet, keyspaceOf, readKeyspace } from './keyspace.ts';
@@ -183,14 +184,6 @@ interface EndingWorker extends TestWorker {
   end(): Promise<void>;
 }
 
-/** Flags of V8 with which the command line starts workers. */
-const HEAP_FLAGS = [
-  '--max-semi-space-size=16',
-  '--min-semi-space-size=16',
-  '--heap-growing-percent=40',
-  '--no-allocation-site-pretenuring',
-];
-
 function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: string): EndingWorker {
   const env: NodeJS.ProcessEnv = { ...baseEnv, SHELLFLEET_HOST_ID: hostId };
   let child: ChildProcess | undefined;
@@ -199,7 +192,7 @@ function createTestWorker(hostId: string, baseEnv: NodeJS.ProcessEnv, program: s
   const start = async (changed: Record<string, string> = {}) => {
     Object.assign(env, changed);
     const args = [
-      ...HEAP_FLAGS,
+      ...workerNodeFlags,
       '--conditions=@shellfleet/source',
       '--no-warnings',
       '--import',

@@ -21,3 +21,4 @@ export { isHostLocked } from './leftovers/owner-of.ts';
 export { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';
 export { SetupError } from './setup-error.ts';
 export { makeStateDirectory, makeUserStateDirectory, stateDirectory, userStateDirectory } from './state-directory.ts';
+export { workerNodeFlags } from './worker-node-flags.ts';

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { workerNodeFlags } from '@shellfleet/setup';
 import { compileWorker } from './compile-worker.ts';
 
 export interface WorkerOptions {
@@ -32,13 +33,7 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
   const program = await compileWorker();
   // Options as on the command line. With the conditions of this process, the worker would load its packages from
   // source.
-  const execArgv = [
-    '--max-semi-space-size=16',
-    '--min-semi-space-size=16',
-    '--heap-growing-percent=40',
-    '--no-allocation-site-pretenuring',
-    '--no-warnings',
-  ];
+  const execArgv = [...workerNodeFlags, '--no-warnings'];
   const worker = fork(program, [], { env, execArgv, stdio: ['ignore', 2, 2, 'ipc'] });
   const ended = once(worker, 'exit').then(() => {
     throw new Error('the worker ended before it was ready');
