@@ -261,7 +261,7 @@ describe('a session spec', () => {
     [3, { startupCommands: 'echo' }, 'spec.startupCommands', ''],
     [13, { shell: [] }, 'spec.shell', 'must contain at least one argument'],
     [13, { redaction: [{ type: '-', strategy: 'mask' }] }, 'spec.redaction.0.type', 'must be 1 to 64 letters'],
-    [13, { priority: -1 }, 'spec.priority', 'must be 0 to 2097152'],
+    [13, { priority: -1 }, 'spec.priority', 'must be 0 to 1000'],
     [13, { onHostLoss: 'retry' }, 'spec.onHostLoss', "must be 'fail' or 'recreate'"],
     [13, { sandbox: 'read-only' }, 'spec.sandbox', 'must be an object of options: mode, network'],
     [13, { sandbox: { mode: 'write' } }, 'spec.sandbox.mode', 'must be one of read-only, workspace-write'],

@@ -89,6 +89,7 @@ const reportOf = (name: string, meaning: string, stored: unknown) =>
 describe('the data that BullMQ stores', () => {
   let stored: Record<string, unknown>;
   let job: Record<string, string>;
+  let scores: number[];
 
   beforeAll(async () => {
     useNewFleet();
@@ -104,6 +105,9 @@ describe('the data that BullMQ stores', () => {
     await add('first-3', 3);
     stored = await readQueue();
     job = (stored['held-1'] ?? {}) as Record<string, string>;
+    const prioritized = `${fleet.sessionQueues}:${sessionsQueue(CLASS, 't')}:prioritized`;
+    const members = await own.redis.zrange(prioritized, '0', '-1', 'WITHSCORES');
+    scores = members.filter((_, index) => index % 2 === 1).map(Number);
   });
 
   const queueValues: Record<keyof typeof BULLMQ_NAMES.queue, unknown> = {
@@ -114,6 +118,13 @@ describe('the data that BullMQ stores', () => {
   test.each(Object.entries(queueValues))('has the key %s of a queue', (name, expected) => {
     const meaning = BULLMQ_NAMES.queue[name as keyof typeof BULLMQ_NAMES.queue];
     expect(stored[name], reportOf(name, meaning, stored)).toEqual(expected);
+  });
+
+  test('has scores by priority, then by a number that rises', () => {
+    const parts = scores.map((score) => [Math.floor(score / 2 ** 32), score % 2 ** 32]);
+    const meaning = BULLMQ_NAMES.queue.prioritized;
+    expect(parts.map(([priority]) => priority), reportOf('prioritized', meaning, scores)).toEqual([3, 5, 5]);
+    expect(parts[2]?.[1], reportOf('prioritized', meaning, scores)).toBeGreaterThan(parts[1]?.[1] ?? 0);
   });
 
   test.each(Object.entries(BULLMQ_NAMES.job))('has the key %s of an active job', async (name, meaning) => {

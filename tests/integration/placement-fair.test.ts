@@ -5,11 +5,12 @@ import {
   QueuedSessions,
   type SessionJob,
   type SessionJobs,
+  sessionJobLockKey,
 } from '@shellfleet/placement';
 import { type FleetKeys, fleetKeys, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { jain } from '../support/slot-times.ts';
 
@@ -42,9 +43,10 @@ const startHost = (
   weights: Record<string, number> = {},
   serves = async (_job: SessionJob) => true,
   quotas: () => Record<string, number> = () => ({}),
+  offers = OFFERS,
 ): Promise<SessionJobs> =>
   createSessionJobs({
-    ...{ redis, fleet, hostId, offers: OFFERS, lockMs: 60_000, stalledIntervalMs: 1_000 },
+    ...{ redis, fleet, hostId, offers, lockMs: 60_000, stalledIntervalMs: 1_000 },
     ...{ serves, weights: () => weights, quotas },
   });
 
@@ -164,7 +166,7 @@ describe('the next free slot', () => {
     await Promise.all([one.close(), two.close()]);
   });
 
-  test('goes by priority only among the sessions of one tenant', async () => {
+  test('does not depend on the priorities of different tenants’ sessions', async () => {
     await add('a', 'late', { priority: 9 });
     await add('b', 'second', { priority: 5, policy: 'host' });
     await add('b', 'first');
@@ -236,6 +238,56 @@ describe('the next free slot', () => {
     for (const [index, wanted] of [1 / 8, 2 / 8, 5 / 8].entries()) {
       expect(Math.abs((shares[index] ?? 0) / wanted - 1)).toBeLessThan(0.05);
     }
+  });
+});
+
+describe('the sessions of one tenant', () => {
+  const START = Date.parse('2030-01-01T00:00:00Z');
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  /** Adds a session that comes some minutes after the start. */
+  async function addAt(minutes: number, session: string, placement: Partial<Placement> = {}): Promise<void> {
+    vi.setSystemTime(START + minutes * 60_000);
+    await add('a', session, placement);
+  }
+
+  test('wait as if they had come as many minutes later as their priority', async () => {
+    await addAt(0, 'five', { priority: 5 });
+    await addAt(0.5, 'thousand', { priority: 1_000 });
+    await addAt(1, 'two', { priority: 2, policy: 'host' });
+    await addAt(4.9, 'within');
+    await addAt(5.1, 'after');
+    await addAt(1_000.6, 'long-after');
+    const host = await startHost('h1');
+    const order = ['two', 'within', 'five', 'after', 'thousand', 'long-after'];
+    expect(await fetchNames(host)).toEqual(order.map((session) => `a/${session}`));
+    await host.close();
+  });
+
+  test('keep this order over all classes and priorities', async () => {
+    const due = new Map<string, number>();
+    const placements = [{}, { particular: true }, { policy: 'host' }] as const;
+    for (let n = 0; n < 90; n += 1) {
+      const [minutes, priority] = [n * 0.37, [0, 0, 1, 3, 10][(n * 7) % 5] as number];
+      await addAt(minutes, `s-${n}`, { ...placements[n % 3], priority });
+      due.set(`a/s-${n}`, minutes + priority);
+    }
+    const inOrder = [...due].sort(([, a], [, b]) => a - b).map(([name]) => name);
+    const host = await startHost('h1');
+    expect(await fetchNames(host)).toEqual(inOrder);
+    await host.close();
+  });
+
+  test('begin with one that a host has lost', async () => {
+    await addAt(0, 'due-earlier', { priority: 1 });
+    await addAt(2, 'lost', { policy: 'host' });
+    const [one, two] = [await startHost('h1', {}, undefined, undefined, ['host']), await startHost('h2')];
+    expect(await fetchNames(one)).toEqual(['a/lost']);
+    await redis.del(sessionJobLockKey(fleet, 'host', { tenant: 'a', session: 'lost' }));
+    await two.requeueStalled();
+    expect(await fetchNames(two)).toEqual(['a/lost', 'a/due-earlier']);
+    await Promise.all([one.close(), two.close()]);
   });
 });
 

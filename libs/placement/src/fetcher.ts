@@ -12,7 +12,7 @@ import type { SessionQueues } from './session-queues.ts';
 
 /** Jobs that are listed first: enough for hosts that look at the same time to find a job each. */
 const FIRST_PLACES = 16;
-/** Jobs that one fetch lists further, an equal part of each queue. The next fetch continues after them. */
+/** Jobs that one fetch lists further, an equal part of each line. The next fetch continues after them. */
 const FURTHER_PLACES = 400;
 /** Jobs that one call tries to lock. */
 const MOST_TRIED = 8;
@@ -42,7 +42,7 @@ export class Fetcher {
   readonly #queues: SessionQueues;
   /** Answers of `serves`, by queue, job and generation. */
   readonly #verdicts = new Map<string, boolean>();
-  /** Position from which a further look reads on in a queue, because this host can serve no job before it. */
+  /** Position from which a further look reads on in a line, because this host can serve no job before it. */
   readonly #further = new Map<string, number>();
 
   constructor(options: FetcherOptions, queues: SessionQueues) {
@@ -105,15 +105,15 @@ export class Fetcher {
     return verdict;
   }
 
-  /** Lets the next further look read on behind these jobs, and in a queue that was read to its end from the start. */
+  /** Lets the next further look read on behind these jobs, and in a line that was read to its end from the start. */
   #readOnBehind(listed: readonly WaitingJob[]): void {
     const counts = new Map<string, number>();
-    const behind = new Map(listed.map((job) => [job.queue, job.behind]));
-    for (const { queue } of listed) counts.set(queue, (counts.get(queue) ?? 0) + 1);
+    const behind = new Map(listed.map((job) => [job.line, job.behind]));
+    for (const { line } of listed) counts.set(line, (counts.get(line) ?? 0) + 1);
     const before = new Map(this.#further);
     this.#further.clear();
-    for (const [queue, count] of counts) {
-      if (behind.get(queue) !== 0) this.#further.set(queue, (before.get(queue) ?? 0) + count);
+    for (const [line, count] of counts) {
+      if (behind.get(line) !== 0) this.#further.set(line, (before.get(line) ?? 0) + count);
     }
   }
 }

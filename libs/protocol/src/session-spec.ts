@@ -161,9 +161,9 @@ export interface SessionSpec {
    */
   keepOnFailure?: boolean | undefined;
   /**
-   * Position in the queue of the tenant's sessions; 0 is first.
+   * Delay in the queue of the tenant's sessions: the session waits as if it had come so many minutes later.
    * @default 0
-   * @limit 0 to 2,097,152
+   * @limit 0 to 1,000
    */
   priority?: number | undefined;
   /**

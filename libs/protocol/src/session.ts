@@ -80,12 +80,12 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
   };
 }
 
-/** 0 is the first. A tenant's sessions of the same priority are taken in the order in which they began to wait. */
+/** Minutes by which a session waits as if it had come later than it did, among the sessions of its tenant. */
 export const prioritySchema = z
   .number('must be a number')
   .int('must be a whole number')
-  .min(0, 'must be 0 to 2097152')
-  .max(2_097_152, 'must be 0 to 2097152')
+  .min(0, 'must be 0 to 1000')
+  .max(1_000, 'must be 0 to 1000')
   .overwrite(withoutSign);
 
 const scriptsSchema = z

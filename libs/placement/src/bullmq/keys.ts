@@ -8,7 +8,7 @@ export const BULLMQ_NAMES = {
   /** Keys of a queue, below `<prefix>:<queue>:`. */
   queue: {
     wait: 'list of the jobs without priority that wait; the next one is at its right end',
-    prioritized: 'sorted set of the jobs with a priority that wait; the next one has the lowest score',
+    prioritized: 'sorted set of the jobs with a priority that wait; the score is priority × 2^32 + a rising number',
     active: 'list of the jobs that hosts hold, the newest at its left end',
   },
   /** Keys of a job besides its hash, below `<prefix>:<queue>:<job>`. */
@@ -23,7 +23,7 @@ export const BULLMQ_NAMES = {
     delay: '0: the job is not delayed',
     priority: 'priority, 0 for none',
     opts: 'options with which the job was added, JSON; the job is removed by them when it is completed',
-    processedOn: 'time at which the job was handed out last (ms)',
+    processedOn: 'time at which the job was handed out last (ms); absent before',
     pb: 'name of the worker that received the job',
     ats: 'how often the job was handed out',
   },

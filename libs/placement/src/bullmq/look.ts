@@ -9,10 +9,12 @@ export interface WaitingJob {
   placementClass: string;
   /** name of the queue */
   queue: string;
+  /** name of the part of the queue that has the jobs of the same priority */
+  line: string;
   id: string;
   /** JSON, not validated */
   data: string;
-  /** number of jobs that wait behind it in its queue */
+  /** number of jobs that wait behind it in its line */
   behind: number;
 }
 
@@ -25,15 +27,15 @@ export interface Look {
   quotas: Readonly<Record<string, number>>;
   /** tenants of which no job is listed */
   passedOver: readonly string[];
-  /** position of the first job that is read, for queues that are not read from their beginning */
+  /** position of the first job that is read, for lines that are not read from their beginning */
   from: ReadonlyMap<string, number>;
   /** number of jobs that are listed */
   places: number;
-  /** True to list jobs of every queue, an equal part of `places` and at least one each. */
+  /** True to list jobs of every line, an equal part of `places` and at least one each. */
   shared: boolean;
 }
 
-const FIELDS = 4;
+const FIELDS = 5;
 
 /** Lists waiting jobs of all tenants in one call, in the order in which a host takes them. */
 export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): Promise<WaitingJob[]> {
@@ -43,9 +45,9 @@ export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): 
   const reply = asArray(await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
   for (let at = 0; at + FIELDS <= reply.length; at += FIELDS) {
-    const [queue = '', id = '', data = ''] = reply.slice(at, at + FIELDS - 1).map(asString);
+    const [queue = '', line = '', id = '', data = ''] = reply.slice(at, at + FIELDS - 1).map(asString);
     const placementClass = parseSessionsQueue(queue)?.placementClass ?? '';
-    jobs.push({ placementClass, queue, id, data, behind: asNumber(reply[at + FIELDS - 1]) });
+    jobs.push({ placementClass, queue, line, id, data, behind: asNumber(reply[at + FIELDS - 1]) });
   }
   return jobs;
 }
