@@ -123,7 +123,10 @@ describe('the data that BullMQ stores', () => {
   test('has scores by priority, then by a number that rises', () => {
     const parts = scores.map((score) => [Math.floor(score / 2 ** 32), score % 2 ** 32]);
     const meaning = BULLMQ_NAMES.queue.prioritized;
-    expect(parts.map(([priority]) => priority), reportOf('prioritized', meaning, scores)).toEqual([3, 5, 5]);
+    expect(
+      parts.map(([priority]) => priority),
+      reportOf('prioritized', meaning, scores),
+    ).toEqual([3, 5, 5]);
     expect(parts[2]?.[1], reportOf('prioritized', meaning, scores)).toBeGreaterThan(parts[1]?.[1] ?? 0);
   });
 

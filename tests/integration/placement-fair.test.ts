@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   createSessionJobs,
   newSessionJob,
@@ -287,6 +288,79 @@ describe('the sessions of one tenant', () => {
     await redis.del(sessionJobLockKey(fleet, 'host', { tenant: 'a', session: 'lost' }));
     await two.requeueStalled();
     expect(await fetchNames(two)).toEqual(['a/lost', 'a/due-earlier']);
+    await Promise.all([one.close(), two.close()]);
+  });
+});
+
+describe('the place of a waiting session', () => {
+  const CLASSES = new Set(OFFERS);
+  const WEIGHTS = { two: 2, five: 5 };
+  const placesOf = (tenant: string, sessions: readonly string[], placementClass = 'docker') =>
+    queue.places(
+      sessions.map((session) => ({ tenant, session })),
+      placementClass,
+      CLASSES,
+    );
+
+  test('is its place in the order in which hosts take sessions of all tenants', async () => {
+    const host = await startHost('h1', WEIGHTS, undefined, () => ({ few: 3 }));
+    await addMany('two', 5);
+    await fetchNames(host);
+    const added: [string, string, string][] = [];
+    for (let n = 0; n < 60; n += 1) {
+      const tenant = ['one', 'two', 'five', 'few'][(n * 7) % 4] as string;
+      const placement = [{}, { particular: true }, { policy: 'host' }][n % 3] as Partial<Placement>;
+      await add(tenant, `s-${n}`, { ...placement, priority: [0, 0, 2, 1][Math.floor(n / 4) % 4] as number });
+      added.push([tenant, `s-${n}`, OFFERS[n % 3] as string]);
+      await delay(2);
+    }
+    await host.publishDemand();
+    const places = new Map<string, number>();
+    for (const [tenant, session, placementClass] of added) {
+      const [place] = await placesOf(tenant, [session], placementClass);
+      if (place?.overQuota === 0) places.set(`${tenant}/${session}`, place.position);
+      expect(place?.length).toBe(60);
+    }
+    const taken: string[] = [];
+    for (let next = await fetchNames(host, 1); next.length > 0; next = await fetchNames(host, 1)) {
+      taken.push(...next);
+      // Of tenants that were given their last slots in the same millisecond, none is the first.
+      await delay(2);
+    }
+    expect([...places].sort(([, a], [, b]) => a - b)).toEqual(taken.map((name, index) => [name, index + 1]));
+    expect(taken.length).toBe(60 - 15 + 3);
+    await host.close();
+  });
+
+  test('is known far behind, before and after hosts have told about other tenants', async () => {
+    const host = await startHost('h1');
+    await addMany('flood', 1_500);
+    const [first, last, unknown] = ['flood-0', 'flood-1499', 'other'];
+    expect((await placesOf('flood', [first, last, unknown])).map((place) => place?.position)).toEqual([
+      1,
+      1_500,
+      undefined,
+    ]);
+    await addMany('newcomer', 2);
+    await host.publishDemand();
+    expect((await placesOf('flood', [first, last])).map((place) => place?.position)).toEqual([1, 1_502]);
+    expect((await placesOf('newcomer', ['newcomer-1'])).map((place) => place?.position)).toEqual([4]);
+    await host.close();
+  });
+
+  test('is told once a second by all hosts together, without the names of tenants', async () => {
+    const [one, two] = [await startHost('h1'), await startHost('h2')];
+    await add('acme', 's');
+    await one.publishDemand();
+    const told = await redis.get(fleet.demand);
+    expect(told).toMatch(/"waiting":\{"docker":1\}/);
+    expect(told).not.toContain('acme');
+    await add('acme', 's2');
+    await two.publishDemand();
+    expect(await redis.get(fleet.demand)).toBe(told);
+    await redis.pexpire(fleet.demand, 4_000);
+    await two.publishDemand();
+    expect(await redis.get(fleet.demand)).toMatch(/"waiting":\{"docker":2\}/);
     await Promise.all([one.close(), two.close()]);
   });
 });

@@ -1,4 +1,5 @@
 import { defineScript, type Script } from '@shellfleet/redis';
 
-/** Defines the script `bullmq/<name>.lua` of this directory. */
-export const definePlacementScript = (name: string): Script => defineScript(import.meta.url, `bullmq/${name}`);
+/** Defines the script `bullmq/<name>.lua` of this directory, with its parts of the prelude. */
+export const definePlacementScript = (name: string): Script =>
+  defineScript(import.meta.url, `bullmq/${name}`, 'prelude');

@@ -3,6 +3,7 @@ export { declareOwned } from './bullmq/declare-owned.ts';
 export { BULLMQ_NAMES, NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
 export { renew } from './bullmq/renew.ts';
 export { requeue } from './bullmq/requeue.ts';
+export type { Place } from './demand.ts';
 export { readBeats } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';
 export {

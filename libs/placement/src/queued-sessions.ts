@@ -1,14 +1,10 @@
 import { type FleetKeys, parseSessionsQueue, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { rankSessions } from './bullmq/rank.ts';
+import { type Place, parseDemand, placeAmongTenants } from './demand.ts';
 import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type TenantSession } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
-
-/**
- * Number of a tenant's sessions of a class whose position in the queue is reported. Sessions behind them are listed
- * without a position.
- */
-const POSITIONS = 1_000;
 
 /** Limits how many additions are in flight at once. */
 export interface AddLimit {
@@ -25,11 +21,15 @@ export interface SessionsLine {
 
 /** The producer's side of the queues of sessions: adds jobs, and reads the order of those that wait. */
 export class QueuedSessions {
+  readonly #redis: Redis;
+  readonly #fleet: FleetKeys;
   readonly #queues: SessionQueues;
   readonly #limit: AddLimit;
   readonly #adding = new Map<string, { running: Promise<void>; next?: Promise<void> }>();
 
   constructor(redis: Redis, fleet: FleetKeys, limit: AddLimit) {
+    this.#redis = redis;
+    this.#fleet = fleet;
     this.#queues = new SessionQueues(redis, fleet);
     this.#limit = limit;
   }
@@ -54,9 +54,25 @@ export class QueuedSessions {
     await this.#queues.removeWaiting(sessionsQueue(name, session.tenant), jobIdOf(session));
   }
 
-  /** Returns the job ids of a tenant's sessions that wait in a class, in the order in which hosts take them. */
-  waiting(name: PlacementClass, tenant: string): Promise<string[]> {
-    return this.#queues.waiting(sessionsQueue(name, tenant), POSITIONS);
+  /**
+   * Finds the places of a tenant's sessions of one class in the order in which slots are given, among the sessions of
+   * all tenants in `classes`. Undefined for a session that does not wait.
+   */
+  async places(
+    sessions: readonly TenantSession[],
+    placementClass: PlacementClass,
+    classes: ReadonlySet<PlacementClass>,
+  ): Promise<(Place | undefined)[]> {
+    const all = new Set([placementClass, ...classes]);
+    const [{ waiting, ahead }, demand] = await Promise.all([
+      rankSessions(this.#redis, this.#fleet, sessions, placementClass, all),
+      this.#redis.get(this.#fleet.demand),
+    ]);
+    const tenants = parseDemand(demand);
+    return sessions.map(({ tenant }, index) => {
+      const before = ahead[index];
+      return before === undefined ? undefined : placeAmongTenants({ tenant, ahead: before, waiting }, tenants, all);
+    });
   }
 
   /** Counts the sessions of each tenant and class that has any. */

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { type Acquired, acquire } from './bullmq/acquire.ts';
 import { declareOwned } from './bullmq/declare-owned.ts';
 import { NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
+import { publishDemand } from './bullmq/look.ts';
 import { type Lock, renew } from './bullmq/renew.ts';
 import { requeue } from './bullmq/requeue.ts';
 import { Fetcher, type FetcherOptions } from './fetcher.ts';
@@ -36,6 +37,8 @@ export interface SessionJobs {
   declare(leases: readonly HeldLock[], via: Redis): Promise<SessionJob[]>;
   /** Moves jobs whose lock ran out to the front of their queues, once per interval for all hosts. */
   requeueStalled(): Promise<void>;
+  /** Tells clients what all tenants hold and wait for, once a second for all hosts. */
+  publishDemand(): Promise<void>;
   /** Completes the job, so the session holds no slot. Throws QUEUE_UNAVAILABLE. */
   remove(job: SessionJob): Promise<void>;
   /** Puts the job back at the front of its queue, and wakes the hosts. Throws QUEUE_UNAVAILABLE. */
@@ -94,6 +97,10 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async requeueStalled() {
       await requeue(redis, fleet, options.stalledIntervalMs);
+    },
+
+    async publishDemand() {
+      await publishDemand(redis, fleet, { weights: options.weights?.() ?? {}, quotas: options.quotas?.() ?? {} });
     },
 
     async remove(job) {

@@ -55,11 +55,6 @@ export class SessionQueues {
     return hasJob;
   }
 
-  /** Lists at most `most` job ids, in the order in which hosts take them. */
-  async waiting(name: string, most: number): Promise<string[]> {
-    return (await this.#of(name)).getRanges(['waiting', 'prioritized'], 0, most - 1, true);
-  }
-
   /** Counts the jobs that wait, and those that hosts hold. */
   async counts(name: string): Promise<{ waiting: number; held: number }> {
     const {

@@ -199,6 +199,11 @@ export interface FleetKeys {
   /** string, expires: guard of the search for jobs whose lock ran out */
   requeued: string;
   /**
+   * string with JSON, 5 s, written each second: what each waiting tenant holds and waits for, in the order in which
+   * equal ones get slots. The names of the tenants are hashed.
+   */
+  demand: string;
+  /**
    * sorted set: tenant → infinity if it has asked since upkeep's last look, else the time of the last look that found
    * questions of the tenant (ms)
    */
@@ -249,6 +254,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     closed: `${shared}:closed`,
     queues: `${shared}:queues`,
     requeued: `${shared}:requeued`,
+    demand: `${shared}:demand`,
     asking: `${shared}:asking`,
     owners: `${shared}:owners`,
     fence: `${shared}:fence`,

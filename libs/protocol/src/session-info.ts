@@ -29,11 +29,14 @@ export interface SessionInfo {
   epoch: number;
   /** Waiting entries: commands, file operations, restarts. */
   queuedCommands: number;
-  /** Position for a slot, from 1, among the tenant's waiting sessions of the same policy. Absent outside the queue. */
+  /**
+   * Position from 1 in the order in which slots are given, among the waiting sessions of all tenants that the same
+   * hosts could take. Absent outside the queue.
+   */
   position?: number;
-  /** Length of that queue, including this session. Absent when `position` is absent. */
+  /** Number of these sessions, including this one. Absent when `position` is absent. */
   queueLength?: number;
-  /** Estimated wait in ms if no other tenant waits. Absent before any slot was freed. */
+  /** Estimated wait in ms, if slots are freed as often as recently. Absent before any slot was freed. */
   etaMs?: number;
   /**
    * Quota for which the session waits, although hosts may have free slots: `used` of `limit`. Absent when it does not

@@ -7,7 +7,7 @@ import { whyWaiting } from './why-waiting.ts';
 export function registerQueue(program: Command, context: Context): void {
   program
     .command('queue')
-    .description('list sessions with waiting commands, and their position in the queue of their policy')
+    .description('list sessions with waiting commands, and their position for a slot')
     .addOption(jsonFlag())
     .action((flags: { json?: boolean }) => queue(context, flags.json === true));
 }

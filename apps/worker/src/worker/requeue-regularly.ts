@@ -5,9 +5,16 @@ import type { SessionHost } from '../run/host-services.ts';
 /** Interval at which a worker looks for sessions without a valid lease. */
 export const STALLED_INTERVAL_MS = 1_000;
 
-/** Requeues sessions whose host has lost its lease, every second while the fleet is settled, until closed. */
+/**
+ * Requeues sessions whose host has lost its lease, and tells clients how many sessions wait, every second while the
+ * fleet is settled, until closed.
+ */
 export function requeueRegularly({ jobs, logger }: SessionHost, settling: Pick<Settling, 'settled'>): Repetition {
-  return repeat(() => jobs.requeueStalled(), {
+  const round = async () => {
+    await jobs.requeueStalled();
+    await jobs.publishDemand();
+  };
+  return repeat(round, {
     everyMs: STALLED_INTERVAL_MS,
     mayBegin: () => settling.settled,
     onError: (err) => logger.debug({ err }, 'queue.unavailable'),

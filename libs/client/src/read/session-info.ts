@@ -7,7 +7,6 @@ import {
   type SessionKeys,
   type SessionState,
   ShellfleetError,
-  sessionJobId,
   toCommandId,
   tryJson,
 } from '@shellfleet/protocol';
@@ -15,7 +14,7 @@ import { readTenantQuotas, toQueueError } from '@shellfleet/redis';
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
-import { type QueueContext, readWaitingQueues, type WaitingQueue } from './waiting-queue.ts';
+import { type QueueContext, readWaiting, type Waiting } from './waiting-queue.ts';
 
 export interface InfoContext extends RequestContext, QueueContext {
   readonly tenant: string;
@@ -69,9 +68,8 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
       ? await readBeats(context.redis, context.fleet)
       : [];
     const queued = placed.filter(({ state }) => isQueued(state) && state.hasWork);
-    const classes = new Set(queued.flatMap(({ placementClass }) => placementClass ?? []));
-    const [lines, atQuota] = await Promise.all([
-      readWaitingQueues(context, classes, beats),
+    const [waiting, atQuota] = await Promise.all([
+      readWaiting(context, queued, beats),
       queued.length > 0 ? readAtQuota(context) : undefined,
     ]);
     const needing = placed.filter(
@@ -79,8 +77,10 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     );
     const refusals = await readRefusals(context, needing);
     return placed.map(({ keys, state, placementClass }) => {
-      const line = isQueued(state) && placementClass !== undefined ? lines.get(placementClass) : undefined;
-      const info: SessionInfo = { ...toInfo(keys, state, alive, line), ...toKept(kept.get(keys.session)) };
+      const info: SessionInfo = {
+        ...toInfo(keys, state, alive, waiting.get(keys.member)),
+        ...toKept(kept.get(keys.session)),
+      };
       if (info.position !== undefined && atQuota !== undefined) info.atQuota = atQuota;
       if (placementClass === undefined || !needsHost(state, alive)) return info;
       const reason = noHostReason(placementClass, beats, refusals.get(keys.session));
@@ -125,18 +125,15 @@ function toInfo(
   keys: SessionKeys,
   state: StoredSession,
   alive: ReadonlySet<string>,
-  line: WaitingQueue | undefined,
+  waiting: Waiting | undefined,
 ): SessionInfo {
-  const position = line?.positionOf(sessionJobId(keys.tenant, keys.session));
-  const etaMs = position === undefined ? undefined : line?.etaOf(position);
   return {
     id: keys.session,
     state: toSessionState(state, alive),
     hostId: state.host || null,
     epoch: state.epoch,
     queuedCommands: state.waiting,
-    ...(position === undefined ? {} : { position, queueLength: line?.length ?? position }),
-    ...(etaMs === undefined ? {} : { etaMs }),
+    ...waiting,
     ...(state.running ? { runningCommandId: toCommandId(keys.session, state.running) } : {}),
     ...(state.held ? { heldCommandId: toCommandId(keys.session, state.held) } : {}),
     background: [],

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { BULLMQ_NAMES } from './keys.ts';
 
 const directory = import.meta.dirname;
-const scripts = globSync('*.lua', { cwd: directory }).map((path) => readFileSync(`${directory}/${path}`, 'utf8'));
+const paths = ['../prelude.lua', ...globSync('*.lua', { cwd: directory })];
+const scripts = paths.map((path) => readFileSync(`${directory}/${path}`, 'utf8'));
 
 /** Literals that are no names of BullMQ: the name of a session's job, and a key that never exists. */
 const OWN = ['session', ':nothing'];

@@ -2,35 +2,25 @@
 -- that holds the fewest slots for its weight; among equals, to the one that has waited longest, since it was last given
 -- a slot or since its next job was added. A tenant's own jobs are taken by the time at which they were added, where a
 -- priority of n counts as n minutes later. A job that a host has lost is the tenant's first one.
--- A queue consists of lines, whose jobs are taken as they were added: `wait`, and the jobs of each priority.
 -- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over. Forgets the
 -- queues that have no job.
--- KEYS 1 queues
+-- With a second key, writes what the tenants hold and wait for there instead, unless that was written within a second.
+-- KEYS 1 queues · 2 demand
 -- ARGV 1 prefix of the queues · 2 JSON: {offers: class → true, weights: tenant → weight, quotas: tenant → most
 --      slots, passedOver: tenant → true, from: line → position of the first job that is read, places: how many jobs,
---      shared: whether each line gives an equal part}
+--      shared: whether each line gives an equal part}; with a second key only {weights, quotas}
 -- Returns for each job: its queue · its line · its id · its data · how many wait behind it in its line
-local prefix, asked = ARGV[1], cjson.decode(ARGV[2])
+local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[2]
+local DEMAND_MS, DEMAND_AGE_MS = 5000, 900
+if demand and redis.call('PTTL', demand) > DEMAND_MS - DEMAND_AGE_MS then return {} end
 local tenants, waiting, lines = {}, {}, 0
-local MINUTE_MS, SCORES = 60000, 4294967296
-
--- Adds a line of `count` jobs to a tenant. `start` is the rank of its first job among those with a priority.
-local function add(tenant, queue, keys, priority, start, count)
-  local name = priority and queue .. ' ' .. priority or queue
-  local from = asked.from[name] or 0
-  if #tenant.lines == 0 then waiting[#waiting + 1] = tenant end
-  tenant.lines[#tenant.lines + 1] = {queue = queue, name = name, keys = keys, start = start, count = count,
-    delay = (priority or 0) * MINUTE_MS, at = from < count and from or 0}
-  lines = lines + 1
-end
 local names = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 for n = 1, #names, 2 do
   local name, granted = names[n], tonumber(names[n + 1])
   local class, owner = string.match(name, '^sessions%-([^@]+)@(.+)$')
   local keys = prefix .. ':' .. name .. ':'
-  local wait, active = redis.call('LLEN', keys .. 'wait'), redis.call('LLEN', keys .. 'active')
-  local prioritized = redis.call('ZCARD', keys .. 'prioritized')
-  if wait + prioritized + active == 0 then
+  local found, active = lines_of(keys), redis.call('LLEN', keys .. 'active')
+  if #found + active == 0 then
     redis.call('ZREM', KEYS[1], name)
   elseif class then
     local tenant = tenants[owner]
@@ -39,31 +29,25 @@ for n = 1, #names, 2 do
       tenants[owner] = tenant
     end
     tenant.held, tenant.since = tenant.held + active, math.max(tenant.since, granted)
-    if asked.offers[class] then
-      if wait > 0 then add(tenant, name, keys, nil, nil, wait) end
-      local rank = 0
-      while rank < prioritized do
-        local score = redis.call('ZRANGE', keys .. 'prioritized', rank, rank, 'WITHSCORES')[2]
-        local priority = math.floor(score / SCORES)
-        local above = string.format('(%.0f', (priority + 1) * SCORES)
-        local past = redis.call('ZCOUNT', keys .. 'prioritized', '-inf', above)
-        add(tenant, name, keys, priority, rank, past - rank)
-        rank = past
+    if demand or asked.offers[class] then
+      if #found > 0 and #tenant.lines == 0 then waiting[#waiting + 1] = tenant end
+      for _, line in ipairs(found) do
+        line.queue, line.class = name, class
+        line.name = line.priority and name .. ' ' .. line.priority or name
+        local from = not demand and asked.from[line.name] or 0
+        line.at = from < line.count and from or 0
+        tenant.lines[#tenant.lines + 1] = line
+        lines = lines + 1
       end
     end
   end
 end
-local each = asked.shared and math.max(1, math.floor(asked.places / lines)) or asked.places
 
 -- Reads the next job of a line.
 local function read(line)
-  local rank = line.start and line.start + line.at
-  local job = rank and redis.call('ZRANGE', line.keys .. 'prioritized', rank, rank)[1]
-    or redis.call('LINDEX', line.keys .. 'wait', -1 - line.at)
-  local fields = redis.call('HMGET', line.keys .. job, 'data', 'timestamp', 'processedOn')
-  line.job = {line.queue, line.name, job, fields[1] or '', line.count - line.at - 1}
-  line.added = tonumber(fields[2] or '') or 0
-  line.due = not rank and fields[3] and 0 or line.added + line.delay
+  local job, added, due, data = job_at(line, line.at)
+  line.added, line.due = added, due
+  line.job = {line.queue, line.name, job, data, line.count - line.at - 1}
 end
 -- Returns the line whose next job is the tenant's next one.
 local function first(tenant)
@@ -80,9 +64,11 @@ local function before(a, b)
   return false
 end
 
+local each = asked.shared and math.max(1, math.floor(asked.places / lines)) or asked.places or 1
 local turns = {}
 for _, tenant in ipairs(waiting) do
-  if tenant.held < (asked.quotas[tenant.name] or math.huge) and not asked.passedOver[tenant.name] then
+  tenant.room = (asked.quotas[tenant.name] or math.huge) - tenant.held
+  if demand or tenant.room > 0 and not asked.passedOver[tenant.name] then
     tenant.left = 0
     for _, line in ipairs(tenant.lines) do
       line.last = math.min(line.count, line.at + each)
@@ -90,10 +76,23 @@ for _, tenant in ipairs(waiting) do
       read(line)
     end
     tenant.since = math.max(tenant.since, first(tenant).added)
-    turns[#turns + 1] = {tenant = tenant, share = tenant.held / tenant.weight}
+    turns[#turns + 1] = {tenant = tenant, share = demand and 0 or tenant.held / tenant.weight}
   end
 end
 table.sort(turns, before)
+
+if demand then
+  local all = {}
+  for n, turn in ipairs(turns) do
+    local tenant, counts = turn.tenant, {}
+    for _, line in ipairs(tenant.lines) do counts[line.class] = (counts[line.class] or 0) + line.count end
+    all[n] = {tenant = redis.sha1hex(tenant.name), held = tenant.held, weight = tenant.weight, waiting = counts}
+    if tenant.room < math.huge then all[n].room = math.max(0, tenant.room) end
+  end
+  redis.call('SET', demand, #all > 0 and cjson.encode(all) or '[]', 'PX', DEMAND_MS)
+  return {}
+end
+
 -- No tenant behind the first ones can have one of the first places.
 local most = asked.shared and math.huge or asked.places
 for n = 1, math.min(#turns, most) do

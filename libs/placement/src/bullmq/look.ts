@@ -52,4 +52,17 @@ export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): 
   return jobs;
 }
 
+/**
+ * Writes what the tenants hold and wait for to `fleetKeys().demand`, for those that may not read the queues of others.
+ * Does nothing if a host has written it within a second.
+ */
+export async function publishDemand(
+  redis: Redis,
+  fleet: FleetKeys,
+  { weights, quotas }: Pick<Look, 'weights' | 'quotas'>,
+): Promise<void> {
+  const asked = JSON.stringify({ weights, quotas });
+  await runScript(redis, script, [fleet.queues, fleet.demand], [fleet.sessionQueues, asked]);
+}
+
 const toSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));

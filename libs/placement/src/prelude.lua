@@ -1,0 +1,29 @@
+-- Code that the scripts of placement share. Each script begins with the parts that it uses (compose-script.ts).
+-- A queue consists of lines, whose jobs are taken as they were added: `wait`, and the jobs of each priority.
+local MINUTE_MS, SCORES = 60000, 4294967296
+
+-- Returns the lines of a queue that have jobs. `start` is the rank of a line's first job among those with a priority.
+local function lines_of(keys)
+  local lines, wait = {}, redis.call('LLEN', keys .. 'wait')
+  if wait > 0 then lines[1] = {keys = keys, count = wait, delay = 0} end
+  local rank, prioritized = 0, redis.call('ZCARD', keys .. 'prioritized')
+  while rank < prioritized do
+    local score = redis.call('ZRANGE', keys .. 'prioritized', rank, rank, 'WITHSCORES')[2]
+    local priority = math.floor(score / SCORES)
+    local above = string.format('(%.0f', (priority + 1) * SCORES)
+    local past = redis.call('ZCOUNT', keys .. 'prioritized', '-inf', above)
+    lines[#lines + 1] = {keys = keys, start = rank, count = past - rank, priority = priority, delay = priority * MINUTE_MS}
+    rank = past
+  end
+  return lines
+end
+
+-- Returns the job at a place of a line, from 0, with when it was added, when it is due, and its data. A job that a host
+-- has lost is due at once: it had a slot, and is at the front of `wait`.
+local function job_at(line, at)
+  local job = line.start and redis.call('ZRANGE', line.keys .. 'prioritized', line.start + at, line.start + at)[1]
+    or redis.call('LINDEX', line.keys .. 'wait', -1 - at)
+  local fields = redis.call('HMGET', line.keys .. job, 'timestamp', 'processedOn', 'data')
+  local added = tonumber(fields[1] or '') or 0
+  return job, added, not line.start and fields[2] and 0 or added + line.delay, fields[3] or ''
+end
