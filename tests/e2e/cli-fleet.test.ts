@@ -137,7 +137,9 @@ describe('the fleet on the command line', () => {
     expect((await cli.text(['queue'])).stdout).toMatch(/^1 +beyond .* tenant has 1 of 1 sessions$/m);
     await writeFile(file, 'tenants: []\n');
     await cli.text(['config', 'apply', file]);
-    expect(await beyond.result()).toMatchObject({ stdout: 'went\n' });
+    const more = await Promise.all(['a', 'b', 'c'].map((word) => waiting.submit(`echo ${word}`)));
+    const results = await Promise.all([beyond, ...more].map((command) => command.result()));
+    expect(results.map(({ stdout }) => stdout)).toEqual(['went\n', 'a\n', 'b\n', 'c\n']);
     await cli.run(['close', 'within', 'beyond']);
     await cli.run(['close', 'other'], { env: { SHELLFLEET_TENANT: 'other' } });
   });

@@ -12,7 +12,7 @@ import {
   sweep,
   take,
 } from '@shellfleet/mailbox';
-import { fleetKeys, newResult, type SessionKeys, ShellfleetError, sessionKeys, waitingKey } from '@shellfleet/protocol';
+import { newResult, quotasKey, type SessionKeys, ShellfleetError, sessionKeys, waitingKey } from '@shellfleet/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { finishAs, newSubmission, openSession, own, resultOf, submitSome } from '../support/mailbox-session.ts';
 import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts';
@@ -27,7 +27,7 @@ let second: SessionKeys;
 let secondGeneration: string;
 
 const setQuota = (maxQueued: number) =>
-  redis.hset(fleetKeys(keys.namespace).quotas, keys.tenant, JSON.stringify({ maxQueued }));
+  redis.set(quotasKey(keys.namespace, keys.tenant), JSON.stringify({ maxQueued }));
 const counts = () => redis.hgetall(waitingKey(keys.namespace, keys.tenant));
 
 beforeEach(async () => {
@@ -122,7 +122,7 @@ describe('the quota of waiting entries of a tenant', () => {
         return counted();
       })
       .toBe(2);
-    await redis.del(fleetKeys(keys.namespace).quotas);
+    await redis.del(quotasKey(keys.namespace, keys.tenant));
     await sweep(redis, keys, SWEEP);
     expect(await counts()).toEqual({});
   });

@@ -44,7 +44,7 @@ local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 -- are counted. In a Cluster both keys are out of reach, and no tenant has a quota of waiting entries.
 local function tenant_quotas()
   local keyspace, tenant, session = string.match(prefix, '^(.+):{([^:]+):([^:]+)}:$')
-  local text = redis.pcall('HGET', keyspace .. ':{x0}:quotas', tenant)
+  local text = redis.pcall('GET', keyspace .. ':{x0}:tenant:' .. tenant .. ':quotas')
   local quotas = type(text) == 'string' and cjson.decode(text) or {}
   return quotas, keyspace .. ':{' .. tenant .. ':}:waiting', session
 end

@@ -84,9 +84,10 @@ export class QueuedSessions {
     return (await Promise.all(lines)).flat();
   }
 
-  /** Returns the number of slots that a tenant's sessions hold, on all hosts. */
-  countHeld(tenant: string): Promise<number> {
-    return this.#queues.countHeld(tenant);
+  /** Returns the number of slots that a tenant's sessions of these classes hold, on all hosts. */
+  async countHeld(classes: ReadonlySet<PlacementClass>, tenant: string): Promise<number> {
+    const counts = await Promise.all([...classes].map((name) => this.#queues.counts(sessionsQueue(name, tenant))));
+    return counts.reduce((sum, { held }) => sum + held, 0);
   }
 
   /** Resolves when no addition is in flight. */

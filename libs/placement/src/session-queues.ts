@@ -73,13 +73,6 @@ export class SessionQueues {
     return jobs.flatMap((job) => parseSessionJob(job, placementClass) ?? []);
   }
 
-  /** Returns the number of a tenant's jobs that hosts hold. */
-  async countHeld(tenant: string): Promise<number> {
-    const own = (await this.names()).filter((name) => parseSessionsQueue(name)?.tenant === tenant);
-    const counts = await Promise.all(own.map((name) => this.counts(name)));
-    return counts.reduce((sum, { held }) => sum + held, 0);
-  }
-
   /** Completes a job that the host holds. Throws BullMQ's error when it does not hold the job. */
   async complete(job: SessionJob, hostId: string): Promise<void> {
     const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));

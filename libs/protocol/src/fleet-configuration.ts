@@ -98,13 +98,13 @@ const QUOTAS = ['maxSessions', 'maxQueued'] as const satisfies readonly (keyof T
 /** Quotas of one tenant. */
 export type TenantQuotas = Pick<TenantConfiguration, (typeof QUOTAS)[number]>;
 
-/** Schema of a value of the hash `fleetKeys().quotas`. */
+/** Schema of a value of `quotasKey`. */
 export const tenantQuotasSchema: z.ZodType<TenantQuotas, string> = z
   .string()
   .transform(tryJson)
   .pipe(z.object({ maxSessions: tenantSchema.shape.maxSessions, maxQueued: tenantSchema.shape.maxQueued }));
 
-/** Returns the values of the hash `fleetKeys().quotas`. */
+/** Returns the values of `quotasKey` of the tenants that have quotas. */
 export function encodeQuotas({ tenants }: FleetConfiguration): Record<string, string> {
   const withQuotas = tenants.filter((tenant) => QUOTAS.some((quota) => tenant[quota] !== undefined));
   return Object.fromEntries(withQuotas.map((tenant) => [tenant.name, JSON.stringify(tenant, [...QUOTAS])]));

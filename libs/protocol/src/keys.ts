@@ -173,6 +173,8 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
  */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
+/** String with the quotas of a tenant that has any, TenantQuotas as JSON. */
+export const quotasKey = (namespace: string, tenant: string) => `${namespace}:{x0}:tenant:${tenant}:quotas`;
 /**
  * Hash of a tenant with a quota of waiting commands: session → number of its waiting entries; `*` → their sum. The
  * mailbox scripts write it. It is on another Cluster slot than they are, so a Cluster has none.
@@ -214,8 +216,6 @@ export interface FleetKeys {
   fence: string;
   /** Hash with the configuration of the fleet, an AppliedConfiguration. */
   configuration: string;
-  /** Hash of the tenants with quotas: tenant → its TenantQuotas, as JSON. */
-  quotas: string;
   /** String with the retention of the fleet (ms). */
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
@@ -259,7 +259,6 @@ export function fleetKeys(namespace: string): FleetKeys {
     owners: `${shared}:owners`,
     fence: `${shared}:fence`,
     configuration: `${shared}:configuration`,
-    quotas: `${shared}:quotas`,
     retention: `${shared}:retention`,
     kept: `${shared}:kept`,
     hosts: `${shared}:hosts`,

@@ -1,6 +1,7 @@
 import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
-import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
+import { noHostReason, offeredClasses, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
 import {
+  type HostBeat,
   hostKeys,
   isShellfleetError,
   type SessionInfo,
@@ -70,7 +71,7 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
     const queued = placed.filter(({ state }) => isQueued(state) && state.hasWork);
     const [waiting, atQuota] = await Promise.all([
       readWaiting(context, queued, beats),
-      queued.length > 0 ? readAtQuota(context) : undefined,
+      queued.length > 0 ? readAtQuota(context, beats) : undefined,
     ]);
     const needing = placed.filter(
       ({ state, placementClass }) => needsHost(state, alive) && isParticular(placementClass),
@@ -98,10 +99,13 @@ export async function readSessionInfos(context: InfoContext, all: readonly Sessi
 export const lacksSealKey = ({ noHostReason }: SessionInfo) => noHostReason?.includes(' has the seal key ') === true;
 
 /** Returns the tenant's quota of sessions if it holds as many slots. */
-async function readAtQuota({ redis, fleet, tenant, sessions }: InfoContext): Promise<SessionInfo['atQuota']> {
-  const { maxSessions: limit } = await readTenantQuotas(redis, fleet, tenant);
+async function readAtQuota(
+  { redis, namespace, tenant, sessions }: InfoContext,
+  beats: readonly HostBeat[],
+): Promise<SessionInfo['atQuota']> {
+  const { maxSessions: limit } = await readTenantQuotas(redis, namespace, tenant);
   if (limit === undefined) return undefined;
-  const used = await sessions.countHeld(tenant);
+  const used = await sessions.countHeld(new Set(beats.flatMap(offeredClasses)), tenant);
   return used >= limit ? { quota: 'maxSessions', used, limit } : undefined;
 }
 

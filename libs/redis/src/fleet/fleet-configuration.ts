@@ -6,11 +6,13 @@ import {
   type FleetConfiguration,
   type FleetKeys,
   parseOrThrow,
+  quotasKey,
   type TenantQuotas,
   tenantQuotasSchema,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { throwQueueError } from '../queue-error.ts';
+import { asNumber } from '../scripts/script.ts';
 
 /**
  * Reads the newest configuration. Returns undefined if none was applied. Throws QUEUE_UNAVAILABLE, and COMMAND_INVALID
@@ -27,10 +29,25 @@ export async function readFleetConfiguration(
 }
 
 /** Reads the quotas of one tenant, without the whole configuration. Throws QUEUE_UNAVAILABLE. */
-export async function readTenantQuotas(redis: Redis, fleet: FleetKeys, tenant: string): Promise<TenantQuotas> {
-  const stored = await redis.hget(fleet.quotas, tenant).catch(throwQueueError);
+export async function readTenantQuotas(redis: Redis, namespace: string, tenant: string): Promise<TenantQuotas> {
+  const stored = await redis.get(quotasKey(namespace, tenant)).catch(throwQueueError);
   return tenantQuotasSchema.safeParse(stored).data ?? {};
 }
+
+/**
+ * Script that replaces the configuration, and the quotas of the tenants of the old one by those of the new one.
+ * KEYS 1 configuration. ARGV 1 configuration · 2 who applies it · 3 when · 4 JSON: tenant → quotas, JSON ·
+ * 5 key of the quotas of the tenant `*`. Returns the revision.
+ */
+const APPLY = `
+local function key(tenant) return (string.gsub(ARGV[5], '%*', tenant)) end
+local isJson, before = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'configuration') or '{}')
+for _, tenant in ipairs(isJson and type(before) == 'table' and before.tenants or {}) do
+  if tenant.name then redis.call('DEL', key(tenant.name)) end
+end
+for tenant, quotas in pairs(cjson.decode(ARGV[4])) do redis.call('SET', key(tenant), quotas) end
+redis.call('HSET', KEYS[1], 'configuration', ARGV[1], 'appliedBy', ARGV[2], 'appliedAt', ARGV[3])
+return redis.call('HINCRBY', KEYS[1], 'revision', 1)`;
 
 /** Stores a configuration, tells the hosts, and returns its revision. Throws QUEUE_UNAVAILABLE. */
 export async function writeFleetConfiguration(
@@ -38,18 +55,12 @@ export async function writeFleetConfiguration(
   fleet: FleetKeys,
   { configuration, appliedBy }: { configuration: FleetConfiguration; appliedBy: string },
 ): Promise<number> {
-  const text = JSON.stringify(configuration);
-  const quotas = encodeQuotas(configuration);
-  const changes = redis
-    .multi()
-    .hincrby(fleet.configuration, 'revision', 1)
-    .hset(fleet.configuration, { configuration: text, appliedBy, appliedAt: new Date().toISOString() })
-    .del(fleet.quotas);
-  if (Object.keys(quotas).length > 0) changes.hset(fleet.quotas, quotas);
-  const replies = await changes.exec().catch(throwQueueError);
-  const [error, revision] = replies?.[0] ?? [];
-  if (error) throwQueueError(error);
+  const quotas = JSON.stringify(encodeQuotas(configuration));
+  const values = [JSON.stringify(configuration), appliedBy, new Date().toISOString(), quotas];
+  const revision = await redis
+    .eval(APPLY, 1, fleet.configuration, ...values, quotasKey(fleet.namespace, '*'))
+    .catch(throwQueueError);
   // Hosts read the configuration regularly too, so a lost message only delays them.
   await redis.publish(fleet.sessionsWakeUps, encodeWakeUp({ type: 'configuration' })).catch(() => {});
-  return Number(revision);
+  return asNumber(revision);
 }
