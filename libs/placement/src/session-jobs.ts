@@ -3,7 +3,8 @@ import { toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { type Acquired, acquire } from './bullmq/acquire.ts';
 import { declareOwned } from './bullmq/declare-owned.ts';
-import { NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
+import { NOT_HELD } from './bullmq/keys.ts';
+import { listOwn } from './bullmq/list-own.ts';
 import { publishDemand } from './bullmq/look.ts';
 import { type Lock, renew } from './bullmq/renew.ts';
 import { requeue } from './bullmq/requeue.ts';
@@ -65,13 +66,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   return {
     fetch: (passedOver) => fetcher.fetch(passedOver),
 
-    async listOwn() {
-      const active = await Promise.all((await queues.names()).map((name) => queues.active(name)));
-      const jobs = active.flat();
-      if (jobs.length === 0) return [];
-      const locks = await redis.mget(jobs.map((job) => lockOf(job)));
-      return jobs.filter((_, index) => locks[index] === hostId);
-    },
+    listOwn: () => listOwn(redis, fleet, hostId),
 
     async acquire(job) {
       const parsed = (await queues.names().catch(throwQueueError)).flatMap((name) => parseSessionsQueue(name) ?? []);
@@ -135,10 +130,6 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
       await queues.close();
     },
   };
-
-  function lockOf(job: SessionJob): string {
-    return sessionJobLockKey(fleet, job.placementClass, job);
-  }
 }
 
 /** Returns the data of a job as it is stored. A job without valid data is refused by the host that fetches it. */

@@ -1,10 +1,10 @@
 import { abortable } from '@shellfleet/concurrency';
-import { encodeWakeUp, type FleetKeys, parseSessionsQueue } from '@shellfleet/protocol';
+import { encodeWakeUp, type FleetKeys } from '@shellfleet/protocol';
 import { REDIS_DEADLINE_MS } from '@shellfleet/redis';
 import type { Queue } from '@shellfleet/vendor/bullmq';
 import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
-import { classOf, jobIdOf, type NewSessionJob, parseSessionJob, queueOf, type SessionJob } from './session-job.ts';
+import { classOf, jobIdOf, type NewSessionJob, queueOf, type SessionJob } from './session-job.ts';
 
 /**
  * The BullMQ queues of sessions, one for each placement class and tenant, on one connection. BullMQ is loaded on first
@@ -65,14 +65,6 @@ export class SessionQueues {
     return { waiting: wait + prioritized, held: active };
   }
 
-  /** Lists the jobs that hosts hold. Those whose ids name no session are left out. */
-  async active(name: string): Promise<SessionJob[]> {
-    const placementClass = parseSessionsQueue(name)?.placementClass;
-    if (placementClass === undefined) return [];
-    const jobs = await (await this.#of(name)).getActive();
-    return jobs.flatMap((job) => parseSessionJob(job, placementClass) ?? []);
-  }
-
   /** Completes a job that the host holds. Throws BullMQ's error when it does not hold the job. */
   async complete(job: SessionJob, hostId: string): Promise<void> {
     const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
@@ -107,6 +99,8 @@ export class SessionQueues {
       connection: this.#redis,
       prefix: this.#fleet.sessionQueues,
       streams: { events: { maxLen: 0 } },
+      // It was checked when the process connected.
+      skipVersionCheck: true,
     });
     // A failure also rejects the call during which it occurs, so this event is ignored.
     queue.on('error', () => {});

@@ -13,6 +13,7 @@ import { type HostedSessions, memberOf } from './hosted-sessions.ts';
 import type { OpenWorker } from './open-worker.ts';
 import { reportUsesRegularly } from './report-uses.ts';
 import { requeueRegularly } from './requeue-regularly.ts';
+import { countHostsRegularly, spreadLooks } from './spread-looks.ts';
 import { sweepSandboxesRegularly } from './sweep-sandboxes-regularly.ts';
 import { subscribeToWakeUps } from './wake-ups.ts';
 
@@ -65,15 +66,16 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     await open.heartbeat.beatNow();
   };
   const readCalls = () => readHostCalls({ ...host, sessions, tools, onOperatorRequest });
+  const hosts = countHostsRegularly(host);
   const subscription = await subscribeToWakeUps(host, {
-    ...{ sessions, tools, approvals, jobs: wakeUps, readCalls, onConfiguration },
+    ...{ sessions, tools, approvals, jobs: spreadLooks(wakeUps, hosts.count), readCalls, onConfiguration },
   });
   // Reads calls that came before the subscription.
   await readCalls();
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
   const rounds: (Closable | undefined)[] = [
-    ...[watching, open.gate, open.otherFleets, open.announcer, open.fleetConfiguration],
+    ...[watching, hosts, open.gate, open.otherFleets, open.announcer, open.fleetConfiguration],
     requeueRegularly(host, settling),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),

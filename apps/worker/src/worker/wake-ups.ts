@@ -10,7 +10,7 @@ export interface WakeUpTargets {
   tools: ToolHost;
   approvals: HostApprovals;
   /** Wakes the loop that fetches sessions. */
-  jobs: Notifier;
+  jobs: Pick<Notifier, 'notify'>;
   readCalls(): Promise<void>;
   /** Reads the configuration of the fleet. */
   onConfiguration(): Promise<void>;
