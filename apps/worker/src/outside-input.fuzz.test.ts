@@ -40,7 +40,14 @@ describe('input from outside', () => {
 
   test('labels of a container are those of a session’s sandbox, or are ignored', () => {
     const session = { namespace: 'n', tenant: 't', session: 's' };
-    const labels = { session, hostId: 'h', sandboxId: 'abcdef012345', transport: 'socket', keeperProtocol: 5 } as const;
+    const labels = {
+      namespace: 'n',
+      session,
+      hostId: 'h',
+      sandboxId: 'abcdef012345',
+      transport: 'socket',
+      keeperProtocol: 5,
+    } as const;
     fuzz([toLabels(labels)], (value) => {
       const entries = Object.entries(value ?? {}).filter(([, text]) => typeof text === 'string');
       const parsed = parseLabels(Object.fromEntries(entries));

@@ -105,6 +105,7 @@ export function open(
     mostIdleMs: () => Number.POSITIVE_INFINITY,
     uses: new TenantUses(),
     limitOpening: (work) => work(),
+    pools: { take: async () => ({ type: 'cold', reason: 'no-pool' }), tend() {} },
     overflowLogs: { ofCommand: () => log } as unknown as OverflowLogs,
     kept: {} as never,
     hostEntries: new RunningEntries(),

@@ -81,6 +81,30 @@ export const hostImageSchema = z.object({
 });
 export type HostImage = z.infer<typeof hostImageSchema>;
 
+/** Pool of sandboxes whose shells are ready before a session asks. The counts begin with the worker. */
+export const hostPoolSchema = z.object({
+  /** Image of the sandboxes, as the host's configuration names it. */
+  image: z.string(),
+  network: z.string(),
+  /** Fewest sandboxes that the host keeps ready while no session waits. */
+  min: z.number(),
+  /** Most sandboxes that it keeps ready. */
+  max: z.number(),
+  /** Sandboxes that are ready. */
+  ready: z.number(),
+  /** Sessions that could have had one of them. */
+  asked: z.number(),
+  /** How many of those had one. */
+  warm: z.number(),
+  /** `warm` as a part of `asked`, from 0 to 1. `null` before the first session. */
+  hitRate: z.number().nullable(),
+  /** Time for which the oldest has been ready, in ms. `null` when none is. */
+  oldestMs: z.number().nullable(),
+  /** Why the last one could not be made. `null` when it could. */
+  problem: z.string().nullable(),
+});
+export type HostPool = z.infer<typeof hostPoolSchema>;
+
 /** Heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({
   slots: z.number(),
@@ -110,6 +134,7 @@ export const hostBeatSchema = z.object({
   warnings: z.array(z.string()).default([]),
   /** Running pulls of images. */
   pulls: z.array(runningPullSchema).default([]),
+  pools: z.array(hostPoolSchema).default([]),
   defaultImage: z.string(),
   /** Median time for which recent sessions held a slot. Absent until the first of them has ended. */
   heldMs: z.number().optional(),
@@ -174,6 +199,8 @@ export interface HostInfo {
   warnings?: string[];
   /** Images that the host pulls at present. Absent when it pulls none. */
   pulls?: RunningPull[];
+  /** Pools of the host. Absent when it has none. */
+  pools?: HostPool[];
 }
 
 /** Opens a terminal on the session's host. The terminal's user then writes to it through Redis. */

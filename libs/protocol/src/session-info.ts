@@ -18,6 +18,14 @@ export const SESSION_STATES = [
  */
 export type SessionState = (typeof SESSION_STATES)[number];
 
+/**
+ * Why a session gets no shell from a pool. `workspace`, `user`, `network`: it asks for a folder of the host, for a user,
+ * or for the network `limited`, which only a sandbox of its own can have. `no-pool`: its host has no pool with its
+ * image, limits and network. `empty`: that pool had no sandbox ready.
+ */
+export const COLD_REASONS = ['workspace', 'user', 'network', 'no-pool', 'empty'] as const;
+export type ColdReason = (typeof COLD_REASONS)[number];
+
 export interface SessionInfo {
   /** Id of the session, which the caller chose. */
   id: string;
@@ -59,6 +67,13 @@ export interface SessionInfo {
   image?: string;
   /** Digest of the container's image. The name in `image` may now refer to another image. */
   imageDigest?: string;
+  /**
+   * Whether its shell was ready before the session asked, in a pool of its host, or was made for it. Absent before its
+   * first shell.
+   */
+  start?: 'warm' | 'cold';
+  /** Why the shell was made for the session. Absent unless `start` is `cold`. */
+  coldReason?: ColdReason;
   /** Labels of the spec. */
   labels: Record<string, string>;
   /** The session's containers that are kept for a post-mortem. Absent when there is none. */

@@ -45,7 +45,7 @@ const outputSchema = z.strictObject(
   'must be an object of bounds: maxBytes, maxLines, keep, streamBytes',
 );
 
-const limitsSchema = z.strictObject(
+export const limitsSchema = z.strictObject(
   {
     memoryBytes: z
       .number('must be a number of bytes')

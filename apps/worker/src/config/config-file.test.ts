@@ -27,6 +27,7 @@ const DEFAULTS = {
   approvals: { pendingPerTenant: 10_000 },
   audit: { retention: 90 * 86_400_000, commands: true },
   images: { prepull: [] },
+  pools: [],
   codex: { configOverrides: {} },
 };
 
@@ -55,6 +56,9 @@ images:
   maxBytes: 5000
   prepull: ['registry.example/base:1']
   logins: /etc/shellfleet/registries.json
+pools:
+  - { max: 4 }
+  - { image: 'python:3.13', limits: { pids: 64 }, min: 1, max: 2 }
 codex:
   configOverrides: { model: of-the-host }
 `;
@@ -71,6 +75,10 @@ codex:
       approvals: { pendingPerTenant: 50 },
       audit: { retention: 30 * 86_400_000, commands: false },
       images: { maxBytes: 5_000, prepull: ['registry.example/base:1'], logins: '/etc/shellfleet/registries.json' },
+      pools: [
+        { image: 'default', policy: 'docker', limits: {}, network: 'restricted', min: 0, max: 4 },
+        { image: 'python:3.13', policy: 'docker', limits: { pids: 64 }, network: 'restricted', min: 1, max: 2 },
+      ],
       codex: { configOverrides: { model: 'of-the-host' } },
     });
   });
@@ -78,13 +86,18 @@ codex:
   test.each([
     [
       'rulez: []',
-      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, images, codex; it has the unknown field 'rulez'",
+      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, images, pools, codex; it has the unknown field 'rulez'",
     ],
     [
       'tenants: [{ name: builds }]',
       'line 1: tenants belongs to the fleet, not to one host: write it with `shellfleet config apply FILE`',
     ],
     ['images:\n  maxBytes: 5g', 'line 2: images.maxBytes must be a whole number of bytes'],
+    ['pools: 3', 'line 1: pools must be a list of pools'],
+    ['pools:\n  - { max: 1, min: 2 }', 'line 2: pools[0].min must be at most max'],
+    ['pools:\n  - { max: 1, policy: host }', "line 2: pools[0].policy must be 'docker'"],
+    ['pools:\n  - { max: 1, network: limited }', "line 2: pools[0].network must be 'restricted' or 'full'"],
+    ['pools: [{ max: 1 }, { max: 2 }]', 'line 1: pools must have no two pools with the same image, limits and network'],
     ['rules: rules.yaml', 'line 1: rules must be a list of files'],
     ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
     ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],
@@ -125,6 +138,17 @@ codex:
       'keys.approvers[0].id must be a string',
     );
     expect(() => read(publicKey, '  alg: none')).toThrow('it has the unknown field');
+  });
+
+  test.each<[string, NodeJS.ProcessEnv, string]>([
+    ['{ max: 1 }', { SHELLFLEET_POLICIES: 'host' }, 'they need the policy docker, which this host does not offer'],
+    ['{ max: 1 }', { SHELLFLEET_UIDS: '5000-5999' }, 'with SHELLFLEET_UIDS each sandbox is made for its session'],
+    ['{ max: 1, network: full }', {}, "allow.networks does not list 'full'"],
+    ['{ min: 3, max: 3 }', {}, 'together they keep at least 3 sandboxes, and this host has 2 slots'],
+  ])('refuses the pool %s that the host cannot have with %j', (pool, env, problem) => {
+    writeFileSync(path, `pools: [${pool}]`);
+    const read = () => readConfig({ SHELLFLEET_CONFIG: path, SHELLFLEET_SLOTS: '2', ...env });
+    expect(read).toThrow(new ConfigError(`SHELLFLEET_CONFIG: pools: ${problem}`));
   });
 
   test('names a missing file in the error', () => {

@@ -8,6 +8,7 @@ import { codexSchema } from './codex-section.ts';
 import { escalationSectionSchema } from './escalation-section.ts';
 import { imagesSchema } from './images-section.ts';
 import { keysSchema } from './keys-section.ts';
+import { poolsSchema } from './pools-section.ts';
 
 // The file that SHELLFLEET_CONFIG names has the settings that need more structure than a variable. Each section has its
 // schema in a file here. Without the file, each section has its defaults.
@@ -29,9 +30,10 @@ const configFileSchema = z.strictObject(
     audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
     tenants: fleetSection,
     images: imagesSchema.prefault({}).describe('Images that this host pulls, and how many of them it keeps'),
+    pools: poolsSchema.default([]).describe('Sandboxes that are ready before a session asks for one'),
     codex: codexSchema.prefault({}).describe('Settings of the Codex CLI, for the policy of that name'),
   },
-  'must have only these sections: rules, allow, escalation, approvals, keys, audit, images, codex',
+  'must have only these sections: rules, allow, escalation, approvals, keys, audit, images, pools, codex',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

@@ -288,6 +288,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
   const users = inOnePlace('users', values.SHELLFLEET_USERS, file.allow.users) ?? [];
   const { SHELLFLEET_WORKSPACES: workspaces } = values;
   checkWider(file, policies, workspaces);
+  checkPools(file, { policies, slots, uids });
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
@@ -365,6 +366,22 @@ function checkWider({ escalation, allow }: ConfigFile, policies: readonly Policy
   const sharing = policies.filter((policy) => policy !== 'docker' || workspaces.length > 0);
   const problem = checkEscalation({ escalation, allow }, sharing);
   if (problem !== undefined) throw new ConfigError(`SHELLFLEET_CONFIG: escalation: ${problem}`);
+}
+
+/** Throws for pools that this host cannot have. */
+function checkPools(
+  { pools, allow }: ConfigFile,
+  { policies, slots, uids }: Pick<WorkerConfig, 'policies' | 'slots' | 'uids'>,
+): void {
+  const fewest = pools.reduce((sum, { min }) => sum + min, 0);
+  const network = pools.map((pool) => pool.network).find((one) => !allow.networks.includes(one));
+  const problem = [
+    pools.length > 0 && !policies.includes('docker') && 'they need the policy docker, which this host does not offer',
+    pools.length > 0 && uids !== undefined && 'with SHELLFLEET_UIDS each sandbox is made for its session',
+    network !== undefined && `allow.networks does not list '${network}'`,
+    fewest > slots && `together they keep at least ${fewest} sandboxes, and this host has ${slots} slots`,
+  ].find((sentence) => sentence !== false);
+  if (problem !== undefined) throw new ConfigError(`SHELLFLEET_CONFIG: pools: ${problem}`);
 }
 
 function isMountable(directory: string): boolean {

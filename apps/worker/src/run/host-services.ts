@@ -15,6 +15,7 @@ import type { Leases } from '../lease/leases.ts';
 import type { OverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
+import type { WarmPools } from '../shell/pool/warm-pools.ts';
 import type { RunningEntries } from './entry-run.ts';
 
 /** Services of a worker process that exist before it takes part in the fleet. */
@@ -56,6 +57,7 @@ export interface SessionHost extends HostServices {
   mostIdleMs(tenant: string): number;
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  readonly pools: Pick<WarmPools, 'take' | 'tend'>;
   readonly kept: KeptSandboxes;
   readonly hostEntries: RunningEntries;
   readonly hostAdmission: Admission;

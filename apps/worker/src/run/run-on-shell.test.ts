@@ -27,6 +27,7 @@ async function openShell() {
     ...{ ref, spec, fence: 1, logger: pino({ level: 'silent' }) },
     ...{ redaction: undefined as never, sandboxes: undefined as never, limitOpening: undefined as never },
     uses: new TenantUses(),
+    pools: undefined as never,
     onLate() {},
     onAbandoned() {},
     onGone() {},

@@ -20,6 +20,7 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
       await offered.docker?.pull(image, signal);
     },
     images: offered.docker?.images,
+    spares: offered.docker?.spares,
     async limits() {
       const limits = await Promise.all(all.map((sandboxes) => sandboxes.limits?.()));
       return Object.assign({}, ...limits);

@@ -46,9 +46,9 @@ export interface SandboxDeath {
   exitCode: number | null;
 }
 
-export interface Sandbox {
+/** A sandbox that may have no session yet. */
+export interface UnassignedSandbox {
   readonly id: string;
-  readonly session: SessionRef;
   readonly containerId?: string;
   /** Image of the container: the requested name, and the digest. */
   readonly image?: SandboxImage;
@@ -76,6 +76,21 @@ export interface Sandbox {
   keep?(): Promise<boolean>;
 }
 
+export interface Sandbox extends UnassignedSandbox {
+  readonly session: SessionRef;
+}
+
+/** A sandbox that was created before anybody asked for it. */
+export interface SpareSandbox extends UnassignedSandbox {
+  /** Digest of everything that cannot change after the creation. Sessions with the same digest can have the sandbox. */
+  readonly key: string;
+  /**
+   * Records on the disk of this host, once and for good, that the sandbox is the session's. From then on `list` finds
+   * it as that session's.
+   */
+  assign(session: SessionRef): Promise<Sandbox>;
+}
+
 /** Container of this host that is kept for a post-mortem. It is stopped and cannot start again. */
 export interface KeptContainer {
   session: SessionRef;
@@ -85,13 +100,12 @@ export interface KeptContainer {
   keptAt: number;
 }
 
-export interface FoundSandbox {
-  sandbox: Sandbox;
-  /**
-   * State when it was found. `created`: never started. `beside`: a second sandbox. Its worker has died in any case.
-   */
-  state: 'created' | 'running' | 'dead' | 'beside';
-}
+/** A sandbox of an earlier process of this host, and its state when it was found. */
+export type FoundSandbox =
+  /** `created`: never started. `beside`: a second sandbox. */
+  | { sandbox: Sandbox; state: 'created' | 'running' | 'dead' | 'beside' }
+  /** The sandbox was never given to a session. */
+  | { sandbox: UnassignedSandbox; state: 'spare' };
 
 /** Thrown by `create` for an image that this host lacks. After `pull`, `create` is called again. */
 export class MissingImage extends Error {
@@ -109,6 +123,20 @@ export interface CreateOptions {
   image?: SandboxImage | undefined;
   /** Set for a second sandbox, in which commands run that leave the first. */
   beside?: Beside;
+}
+
+/**
+ * The `key` of the spare sandboxes that a session can have, or the field of its spec for which it needs a sandbox that
+ * is created for it alone.
+ */
+export type SpareKey = { key: string } | { needsOwn: 'workspace' | 'user' | 'network' };
+
+/** Creates sandboxes before their session is known. */
+export interface SpareSandboxes {
+  /** Returns the key for a session. Throws what `create` would throw. `image`: see CreateOptions. */
+  keyOf(spec: ResolvedSessionSpec, image?: SandboxImage): Promise<SpareKey>;
+  /** Creates a sandbox, not started, for sessions with the limits, image and network of this spec. */
+  create(spec: ResolvedSessionSpec): Promise<SpareSandbox>;
 }
 
 /** What a second sandbox of a session shares with the first. */
@@ -152,6 +180,8 @@ export interface Sandboxes {
   pull(image: string, signal?: AbortSignal): Promise<void>;
   /** Images of the host. Absent where sessions have no containers. */
   readonly images?: SandboxImages | undefined;
+  /** Absent where no sandbox can be created before its session is known. */
+  readonly spares?: SpareSandboxes | undefined;
   /** Returns the ids of the namespace's other fleets with sandboxes here; '' for versions without fleet ids. */
   otherFleets?(): Promise<string[]>;
   /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */

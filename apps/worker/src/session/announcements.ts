@@ -48,9 +48,9 @@ export class Announcements {
 
   async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
     const { mailbox, redaction } = this.#context;
-    const { epoch, epochBase, sandboxId = '', image } = this.#context.shell;
+    const { epoch, epochBase, sandboxId = '', image, start } = this.#context.shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
-    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image };
+    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image, start };
     await mailbox.announce(state, event);
   }
 }

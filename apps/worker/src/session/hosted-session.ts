@@ -64,6 +64,11 @@ export class HostedSession {
     return activity.type === 'waits' && activity.asks;
   }
 
+  /** Whether it has a sandbox, or is about to have one that is no pool's. */
+  get usesSandbox(): boolean {
+    return this.#parts?.shell.usesSandbox === true;
+  }
+
   /** Reports that something was typed at a terminal, or that its output was read. */
   wakeTerminal(id: string): void {
     this.#parts?.terminals.wakeUp(id);

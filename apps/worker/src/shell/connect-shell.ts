@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
 import { describeKeeperExit, KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
-import type { Sandbox } from '../sandbox/sandbox.ts';
-import { type ClaimOptions, EndedUnclaimed, protocolMismatch } from './keeper-connection.ts';
+import type { UnassignedSandbox } from '../sandbox/sandbox.ts';
+import { type Claim, type ClaimOptions, EndedUnclaimed, protocolMismatch } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
@@ -20,7 +20,19 @@ export interface ConnectShellOptions {
 }
 
 /** Connects to the shell. Rejects with PROTOCOL_MISMATCH for another version's sandbox, and with FencedOff. */
-export async function connectShell(sandbox: Sandbox, options: ConnectShellOptions): Promise<Shell> {
+export async function connectShell(sandbox: UnassignedSandbox, options: ConnectShellOptions): Promise<Shell> {
+  const shell = await connectKeeper(sandbox, options, openKeeperShell);
+  if (shell.hello.state !== 'no-shell') return shell;
+  shell.disconnect();
+  throw startFailed(`No shell runs in the ${sandbox.description}: ${shell.hello.problem}.`);
+}
+
+/** Connects to the keeper and claims it with `claimWith`. Rejects like `connectShell`. */
+export async function connectKeeper<T>(
+  sandbox: UnassignedSandbox,
+  options: ConnectShellOptions,
+  claimWith: (options: ClaimOptions) => Promise<T>,
+): Promise<T> {
   if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
@@ -39,27 +51,25 @@ export async function connectShell(sandbox: Sandbox, options: ConnectShellOption
       signal: giveUp.signal,
       onMessage: options.onMessage,
     };
-    const shell = await connect(sandbox, claim, options.start ? start : undefined);
-    if (shell.hello.state !== 'no-shell') return shell;
-    shell.disconnect();
-    throw startFailed(`No shell runs in the ${sandbox.description}: ${shell.hello.problem}.`);
+    return await connect(sandbox, claim, claimWith, options.start ? start : undefined);
   } finally {
     clearTimeout(timer);
   }
 }
 
-async function connect(
-  { link }: Sandbox,
-  claim: Omit<ClaimOptions, 'transport'> & { signal: AbortSignal },
+async function connect<T>(
+  { link }: UnassignedSandbox,
+  claim: Claim & { signal: AbortSignal },
+  claimWith: (options: ClaimOptions) => Promise<T>,
   start: (() => Promise<void>) | undefined,
-): Promise<Shell> {
+): Promise<T> {
   const { token, signal } = claim;
   if (link.type === 'attach') {
     if (link.opensAfterStart) await start?.();
     const stream = await unlessAborted(link.open(), signal);
     const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
     if (!link.opensAfterStart) await start?.();
-    return openKeeperShell({ ...claim, transport });
+    return claimWith({ ...claim, transport });
   }
   // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
@@ -68,7 +78,7 @@ async function connect(
     for (;;) {
       const transport = await listener.accept({ signal });
       try {
-        return await openKeeperShell({ ...claim, transport });
+        return await claimWith({ ...claim, transport });
       } catch (error) {
         // The keeper ends a silent connection, for example while this process stands still, and connects again at once.
         if (!(error instanceof EndedUnclaimed) || transport.isLast || signal.aborted) throw error;
@@ -88,11 +98,11 @@ function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<D
   return abortable(opening, signal);
 }
 
-function tooLate({ description }: Sandbox, deadlineMs: number): ShellfleetError {
+function tooLate({ description }: UnassignedSandbox, deadlineMs: number): ShellfleetError {
   return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.`);
 }
 
-function deadOnArrival({ description }: Sandbox, exitCode: number | null): ShellfleetError {
+function deadOnArrival({ description }: UnassignedSandbox, exitCode: number | null): ShellfleetError {
   const why = describeKeeperExit(exitCode) ?? "Is it made for this machine's architecture?";
   return startFailed(`The ${description} ended before its keeper answered. ${why}`);
 }

@@ -1,4 +1,4 @@
-// A connection to one keeper under one fence: claims the keeper, sends pings, and reports when the connection ends.
+// A connection to one keeper under one fence at a time: claims the keeper, sends pings, and reports when the connection ends.
 import {
   decodeHello,
   decodeLogMessage,
@@ -27,13 +27,24 @@ export interface ConnectionEvents {
   disconnected(reason: DisconnectReason): void;
 }
 
-export interface ClaimOptions {
-  transport: Transport;
+export interface Claim {
   fence: number;
   token: string;
   signal?: AbortSignal;
   /** Receives messages of the keeper's own log, even before the claim. They contain no script, output or secret. */
   onMessage?: (message: string) => void;
+}
+
+export interface ClaimOptions extends Claim {
+  transport: Transport;
+}
+
+/** A claimed keeper, and its report. Its frames are held until `release`. */
+export interface ClaimedKeeper {
+  connection: KeeperConnection;
+  hello: Hello;
+  /** Id of the entry that runs or ran last. */
+  id: Uint8Array;
 }
 
 export class FencedOff extends Error {
@@ -49,15 +60,19 @@ export class FencedOff extends Error {
 export class EndedUnclaimed extends ShellfleetError {}
 
 /** Claims the keeper and waits for its hello. Rejects with FencedOff when a worker with a higher fence owns it. */
-export function claimKeeper(
-  options: ClaimOptions,
-): Promise<{ connection: KeeperConnection; hello: Hello; id: Uint8Array }> {
+export function claimKeeper({ transport, ...claim }: ClaimOptions): Promise<ClaimedKeeper> {
+  return claimOver(new KeeperConnection(transport), claim);
+}
+
+/** Claims the keeper of a connection, perhaps once more under a higher fence. See `claimKeeper`. */
+export function claimOver(connection: KeeperConnection, options: Claim): Promise<ClaimedKeeper> {
   return new Promise((resolve, reject) => {
     let lastMessage = '';
-    const connection = new KeeperConnection(options.transport, options.fence, (message) => {
+    connection.fence = options.fence;
+    connection.onMessage = (message) => {
       lastMessage = message;
       options.onMessage?.(message);
-    });
+    };
     const claim = () => connection.send({ type: FrameType.claim });
     const again = setInterval(claim, CLAIM_AGAIN_MS);
     const settle = () => {
@@ -107,8 +122,9 @@ export function protocolMismatch(keeper: number): ShellfleetError {
 }
 
 export class KeeperConnection {
-  readonly fence: number;
+  fence = 0;
   claimed = false;
+  onMessage: (message: string) => void = () => {};
   readonly #transport: Transport;
   readonly #decoder: FrameDecoder;
   readonly #ping: NodeJS.Timeout;
@@ -117,11 +133,8 @@ export class KeeperConnection {
   #receivedAt = performance.now();
   #paused = false;
   #closed = false;
-  readonly #onMessage: (message: string) => void;
 
-  constructor(transport: Transport, fence: number, onMessage: (message: string) => void) {
-    this.#onMessage = onMessage;
-    this.fence = fence;
+  constructor(transport: Transport) {
     this.#transport = transport;
     this.#decoder = new FrameDecoder({ maxPayload: MAX_FROM_KEEPER, ...(transport.sync && { sync: transport.sync }) });
     this.#ping = setInterval(() => this.#keepAwake(), PING_EVERY_MS);
@@ -132,6 +145,7 @@ export class KeeperConnection {
     const first = this.#events === undefined;
     this.#events = events;
     if (first) this.#transport.open({ data: (bytes) => this.#receive(bytes), closed: () => this.close('closed') });
+    else if (this.#closed) events.disconnected('closed');
   }
 
   /** Holds all frames until release(). */
@@ -187,7 +201,7 @@ export class KeeperConnection {
   #deliver(frame: Frame): void {
     if (this.#closed && !this.#held) return;
     if (frame.type === FrameType.log) {
-      this.#onMessage(decodeLogMessage(frame.payload));
+      this.onMessage(decodeLogMessage(frame.payload));
       return;
     }
     if (this.#held)

@@ -21,7 +21,7 @@ import {
   uint64s,
 } from '@shellfleet/keeper';
 import { DEFAULTS, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
-import { type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
+import { type ClaimedKeeper, type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
 import type {
   BackgroundProcess,
   DisconnectReason,
@@ -43,7 +43,11 @@ const GONE_WITHIN_MS = 5_000;
 
 /** Claims the keeper at the other end of the transport. Its shell may be new or have run entries (see `hello`). */
 export async function openKeeperShell(options: ClaimOptions): Promise<Shell> {
-  const { connection, hello, id } = await claimKeeper(options);
+  return toShell(await claimKeeper(options));
+}
+
+/** Returns the shell of a keeper that was just claimed. */
+export function toShell({ connection, hello, id }: ClaimedKeeper): Shell {
   return new KeeperShell(connection, toShellHello(hello, id));
 }
 

@@ -1,5 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ATTRIBUTES, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  type ColdReason,
+  type Outcome,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { TenantUses } from '../host/tenant-use.ts';
@@ -13,6 +19,8 @@ import {
   type SessionRef,
 } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
+import type { WarmPools } from './pool/warm-pools.ts';
+import type { WarmShell } from './pool/warm-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
 import type { Shell, ShellEvents, ShellHello } from './shell.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
@@ -26,6 +34,8 @@ const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'e
 
 /** Time for a keeper to connect. It normally needs milliseconds, and seconds on a busy machine. */
 const CONNECT_DEADLINE_MS = 15_000;
+/** Time for the keeper of a pool's sandbox, which is connected, to answer its new owner. */
+const HAND_OVER_MS = 2_000;
 /** Time for the engine to report that a sandbox has died, after the connection to it broke. */
 const DEATH_REPORT_MS = 500;
 /** Time for the keeper to reply with a directory, which it reads from the kernel's memory. */
@@ -40,6 +50,7 @@ export interface SessionShellDeps {
   fence: number;
   sandboxes: Pick<Sandboxes, 'create' | 'pull'>;
   uses: Pick<TenantUses, 'begin' | 'end'>;
+  pools: Pick<WarmPools, 'take' | 'tend'>;
   /** Proxy of the session's network, if that is limited. */
   egress?: SessionEgress | undefined;
   /** Limits how many sandboxes this host starts at a time. Too many delay each other. */
@@ -73,6 +84,9 @@ export class SessionShell {
   #failure: Outcome | undefined;
   /** Image of the last sandbox. */
   #image: SandboxImage | undefined;
+  /** Why the sandbox was created for the session, `warm` if a pool had it. Undefined if this host did not open it. */
+  #start: 'warm' | ColdReason | undefined;
+  #isCreating = false;
 
   /** `lossReason` tells why the session's previous shell is gone, unless it is adopted. */
   constructor(
@@ -133,6 +147,17 @@ export class SessionShell {
   /** Image of the sandbox, or of the last one. A new sandbox has the same, if the host still has it. */
   get image(): SandboxImage | undefined {
     return this.#image;
+  }
+
+  /** How the shell began: `warm`, or `cold` with a reason. Empty for an adopted shell. */
+  get start(): string {
+    if (this.#start === undefined) return '';
+    return this.#start === 'warm' ? 'warm' : `cold ${this.#start}`;
+  }
+
+  /** Whether the session has a sandbox, or is about to have one that is no pool's. */
+  get usesSandbox(): boolean {
+    return this.#sandbox !== undefined || this.#isCreating;
   }
 
   /** Whether commands may have changed the living shell. */
@@ -292,8 +317,41 @@ export class SessionShell {
     this.#deps.egress?.close();
   }
 
-  /** Opens the shell. Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
+  /** Opens the shell, from a pool or in a sandbox that is created for it. */
   async #open(signal: AbortSignal): Promise<void> {
+    if (await this.#openWarm()) return;
+    this.#isCreating = true;
+    // The slot may be one of a pool.
+    this.#deps.pools.tend();
+    await this.#create(signal).finally(() => {
+      this.#isCreating = false;
+    });
+  }
+
+  /** Takes a ready shell of a pool. Returns false, with the reason in `start`, when there is none for this session. */
+  async #openWarm(): Promise<boolean> {
+    const { pools, ref, spec } = this.#deps;
+    const taken = await pools.take(ref, spec, this.#image);
+    this.#start = taken.type === 'warm' ? 'warm' : taken.reason;
+    if (taken.type === 'cold') return false;
+    this.#hold(taken.sandbox);
+    try {
+      this.#use(await this.#handOver(taken.sandbox, taken.shell));
+      return true;
+    } catch (err) {
+      this.#deps.logger.warn({ err, ...describe(taken.sandbox) }, 'pool.hand-over-failed');
+      await this.abandon(this.#lossReason);
+      this.#start = 'empty';
+      return false;
+    }
+  }
+
+  #handOver(sandbox: Sandbox, shell: WarmShell): Promise<Shell> {
+    return shell.handOver(this.#deps.fence, { deadlineMs: HAND_OVER_MS, onMessage: this.#reporterOf(sandbox) });
+  }
+
+  /** Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
+  async #create(signal: AbortSignal): Promise<void> {
     const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
     for (let pulls = 0; ; pulls++) {
       try {
@@ -363,9 +421,18 @@ export class SessionShell {
     deadlineMs: number,
     { start = false, onHello }: { start?: boolean; onHello?: () => void } = {},
   ): Promise<ShellHello> {
-    const onMessage = (message: string) => this.#deps.logger.warn({ ...describe(sandbox), message }, 'keeper.reported');
+    const onMessage = this.#reporterOf(sandbox);
     const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start, onMessage });
     onHello?.();
+    return this.#use(shell);
+  }
+
+  #reporterOf(sandbox: Sandbox): (message: string) => void {
+    return (message) => this.#deps.logger.warn({ ...describe(sandbox), message }, 'keeper.reported');
+  }
+
+  /** Uses a connection from now on. */
+  #use(shell: Shell): ShellHello {
     const known = this.#shellNumber || this.#preparedShellNumber;
     this.#shellNumber = shell.hello.shellNumber;
     if (known !== 0 && known !== this.#shellNumber) this.#lossReason = 'the shell ended while its worker was away';

@@ -30,6 +30,11 @@ export class HostedSessions {
     return this.#sessions.size;
   }
 
+  /** Number of sandboxes that the sessions have, or are about to have beside those of pools. */
+  get sandboxes(): number {
+    return [...this.#sessions.values()].filter(({ session }) => session.usesSandbox).length;
+  }
+
   /** Number of sessions with a shell and an entry that waits for an approval. */
   get asking(): number {
     return [...this.#sessions.values()].filter(({ session }) => session.asks).length;

@@ -25,12 +25,14 @@ import { Settling } from '../lease/settling.ts';
 import { RunningEntries } from '../run/entry-run.ts';
 import type { HostServices, SessionHost } from '../run/host-services.ts';
 import { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
+import { WarmPools } from '../shell/pool/warm-pools.ts';
 import type { Tool } from '../tools/load-tools.ts';
 import { CanServe } from './can-serve.ts';
 import { declareAfterReconnection } from './declare-after-reconnection.ts';
 import { HostedSessions } from './hosted-sessions.ts';
 import { type OperatorRequests, readOperatorRequests } from './operator-requests.ts';
 import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
+import { roomForPools } from './room-for-pools.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
 import { type FleetConfigurationWatch, watchFleetConfiguration } from './watch-fleet-configuration.ts';
 import { type OtherFleets, watchOtherFleets } from './watch-other-fleets.ts';
@@ -67,6 +69,7 @@ export interface OpenWorker {
   /** Returns whether this host takes nothing new, for good or until its operator withdraws the request. */
   isDraining(): boolean;
   readonly gate: Gate;
+  readonly pools: WarmPools;
   readonly otherFleets: OtherFleets;
   readonly announcer: Announcer | undefined;
   /** Notified when there may be a job or a free slot, and when the worker stops. */
@@ -97,12 +100,21 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const fleetConfiguration = await watchFleetConfiguration(services);
   const isDraining = () => stopping.signal.aborted || requests.drained;
   const problems = () => [...(requests.cordoned ? [cordonedSentence(hostId)] : []), ...gate.problems()];
+  const pools = new WarmPools({
+    ...{ settings: settings.file.pools, sandboxes: services.sandboxes, limitOpening: gate.limitOpening, logger },
+    room: () =>
+      roomForPools({
+        ...{ slots: settings.slots, sessions, gate, isDraining: isDraining() },
+        takesNone: requests.cordoned || !settling.settled,
+      }),
+  });
   const { webhook } = settings.file.approvals;
   const announcer = webhook && new Announcer({ ...services, webhook });
   const host = await createSessionHost(services, options, {
     fleetConfiguration,
     takesNew: () => !isDraining() && gate.problems().length === 0,
     limitOpening: (open) => gate.limitOpening(open),
+    pools,
     onAsked: (tenant) => announcer?.asked(tenant),
     signal: closed.signal,
   });
@@ -130,6 +142,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
       ...describeHost(host, sessions),
       ...abilitiesOf(services, options.offer),
       ...{ draining: isDraining(), problems: problems(), gate: gate.describe(), warnings: warnings() },
+      pools: pools.describe(),
       heldMs: heldTimes.median(),
       configuration: fleetConfiguration.revision,
     }),
@@ -142,7 +155,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   await recordRetention(redis, fleet, retentionMs);
   declareAfterReconnection({ host, sessions, heartbeat, settling });
   return {
-    ...{ host, options, sessions, heartbeat, settling, requests, isDraining, gate, otherFleets, announcer },
+    ...{ host, options, sessions, heartbeat, settling, requests, isDraining, gate, pools, otherFleets, announcer },
     fleetConfiguration,
     ...{ wakeUps, stopping, closed },
   };
@@ -165,9 +178,10 @@ async function createSessionHost(
   {
     takesNew,
     limitOpening,
+    pools,
     fleetConfiguration,
     ...asking
-  }: Pick<SessionHost, 'takesNew' | 'limitOpening'> &
+  }: Pick<SessionHost, 'takesNew' | 'limitOpening' | 'pools'> &
     Pick<OpenWorker, 'fleetConfiguration'> & { onAsked(tenant: string): void; signal: AbortSignal },
 ): Promise<SessionHost> {
   const { settings } = services;
@@ -185,6 +199,7 @@ async function createSessionHost(
     uses: new TenantUses(await readTenantUses(services.redis, services.namespace, services.hostId)),
     mostIdleMs: (tenant) => fleetConfiguration.idleTimeouts().get(tenant) ?? Number.POSITIVE_INFINITY,
     ...{ jobs, leases: createLeases(jobs), offers, serves: (spec) => canServe.spec(spec), takesNew, limitOpening },
+    pools,
     kept: new KeptSandboxes(services),
     hostEntries: new RunningEntries(),
     ...{ hostAdmission: admission(approvals), approvals },

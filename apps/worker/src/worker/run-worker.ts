@@ -3,7 +3,7 @@ import { startApprovalsUpkeep } from '../approvals/approvals-upkeep.ts';
 import { ToolApprovals } from '../approvals/tool-approvals.ts';
 import { anchorHeadsRegularly } from '../audit/anchor-heads.ts';
 import type { HostServices, SessionHost } from '../run/host-services.ts';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox, UnassignedSandbox } from '../sandbox/sandbox.ts';
 import { createToolHost, type ToolHost } from '../tools/tool-host.ts';
 import { startUpkeep } from '../upkeep/upkeep.ts';
 import { watchHosts } from '../upkeep/watch-hosts.ts';
@@ -50,12 +50,14 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const { audit, approvals } = host;
   const { retentionMs } = host.settings;
   const { removed } = await takeBack(host, sessions);
+  open.pools.start();
   const tools = await createToolHost(host, {
     ...{ tools: options.tools, isDraining, decide: options.decideTool },
     approvals: new ToolApprovals(host),
   });
   const watching = requests.watch(() => {
     if (requests.drained) sessions.drain();
+    open.pools.tend();
     wakeUps.notify();
     void open.heartbeat.beatNow();
   });
@@ -75,7 +77,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
   const rounds: (Closable | undefined)[] = [
-    ...[watching, hosts, open.gate, open.otherFleets, open.announcer, open.fleetConfiguration],
+    ...[watching, hosts, open.gate, open.pools, open.otherFleets, open.announcer, open.fleetConfiguration],
     requeueRegularly(host, settling),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),
@@ -120,9 +122,9 @@ async function takeBack(
   const [own, found] = await Promise.all([jobs.listOwn(), sandboxes.list()]);
   const owned = new Set(own.map(memberOf));
   const living = new Map<string, Sandbox>();
-  const leftovers: Sandbox[] = [];
+  const leftovers: UnassignedSandbox[] = [];
   for (const { sandbox, state } of found) {
-    const member = memberOf(sandbox.session);
+    const member = state === 'running' ? memberOf(sandbox.session) : '';
     if (state === 'running' && owned.has(member) && !living.has(member)) living.set(member, sandbox);
     else leftovers.push(sandbox);
   }

@@ -33,7 +33,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
       ...{ commandsPerSecond: 0, configuration: 0, seenAt },
     };
   const { slots, free, sessions, running, held, policies, version, draining, problems, warnings } = parsed.data;
-  const { commandsPerSecond, configuration, gate, pulls } = parsed.data;
+  const { commandsPerSecond, configuration, gate, pulls, pools } = parsed.data;
   const info = {
     id,
     state: draining ? 'draining' : 'up',
@@ -54,6 +54,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
     ...(problems.length === 0 ? {} : { problems }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(pulls.length === 0 ? {} : { pulls }),
+    ...(pools.length === 0 ? {} : { pools }),
   };
 }
 

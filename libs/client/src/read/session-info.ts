@@ -1,6 +1,7 @@
 import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
 import { noHostReason, offeredClasses, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
 import {
+  COLD_REASONS,
   type HostBeat,
   hostKeys,
   isShellfleetError,
@@ -143,11 +144,20 @@ function toInfo(
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
     ...(state.image === undefined ? {} : { image: state.image.name, imageDigest: state.image.digest }),
+    ...toStart(state.start),
     labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),
     lastActiveAt: toTime(state.activeAt),
     ...(state.phase === 'closed' ? toClosing(state) : {}),
   };
+}
+
+/** Parses the field, which is not sealed. Unknown words count as absent. */
+function toStart(text: string): Pick<SessionInfo, 'start' | 'coldReason'> {
+  const [start, reason] = text.split(' ');
+  if (start === 'warm') return { start };
+  const coldReason = COLD_REASONS.find((known) => known === reason);
+  return start === 'cold' && coldReason !== undefined ? { start, coldReason } : {};
 }
 
 function toKept(kept: readonly ListedKept[] | undefined): Pick<SessionInfo, 'kept'> {

@@ -2,7 +2,8 @@
 -- nothing.
 -- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON ·
 --      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' ·
---      11 number of the call, which rises · 12 '<digest> <name>' of the image of its container, or ''
+--      11 number of the call, which rises · 12 '<digest> <name>' of the image of its container, or '' ·
+--      13 how this host got the shell: 'warm', 'cold <reason>', or '' when it was adopted
 -- Returns {1} · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local stored_epoch, announced = unpack(redis.call('HMGET', state, 'epoch', 'announced'))
@@ -19,5 +20,6 @@ redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'epochBase', ARGV
 -- Entries run only in a ready shell, so from here on only this sandbox may be adopted.
 if ARGV[6] == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
 if ARGV[12] ~= '' then redis.call('HSET', state, 'image', ARGV[12]) end
+if ARGV[13] ~= '' then redis.call('HSET', state, 'start', ARGV[13]) end
 publish_newest()
 return {1}

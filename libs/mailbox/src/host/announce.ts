@@ -18,6 +18,8 @@ export async function announce(
     status: 'starting' | 'ready';
     sandbox?: string;
     image?: StoredImage | undefined;
+    /** `warm`, or `cold` with a reason. Empty for an adopted shell. */
+    start?: string;
   },
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'recorded' } | Fenced> {
@@ -33,6 +35,7 @@ export async function announce(
     shell.sandbox ?? '',
     calls,
     toStoredImage(shell.image),
+    shell.start ?? '',
   ];
   const reply = asArray(
     await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, ...args]),

@@ -24,6 +24,8 @@ export interface StoredSession {
   closedAt: number;
   closedWith: string;
   image: StoredImage | undefined;
+  /** How its last shell began: `warm`, or `cold` with a reason. Empty before the first. */
+  start: string;
   /** number of waiting entries */
   waiting: number;
   /** id of the head when it is held, or empty */
@@ -48,6 +50,7 @@ const FIELDS = [
   'closedAt',
   'closedWith',
   'image',
+  'start',
 ];
 
 /** Reads a session's state, if it exists. Calls of one turn share a round trip. Throws QUEUE_UNAVAILABLE. */
@@ -73,6 +76,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     closedAt,
     closedWith,
     image,
+    start,
   ] = fields;
   if (!phase) return undefined;
   return {
@@ -90,6 +94,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     closedAt: Number(closedAt ?? 0),
     closedWith: closedWith ?? '',
     image: fromStoredImage(image ?? ''),
+    start: start ?? '',
     waiting,
     held: head !== null && head === held ? head : '',
     hasWork: Boolean(running) || phase === 'closing' || isRunnable(head, held),

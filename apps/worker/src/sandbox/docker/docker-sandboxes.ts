@@ -1,14 +1,11 @@
-import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
-import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { type DockerAllowances, type DockerPlan, planDocker, WORKSPACE_PATH } from '@shellfleet/policy';
+import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import { parseKeyspace, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
-import { withRealWorkspace } from '../real-workspace.ts';
 import {
   type Beside,
   type CreateOptions,
@@ -20,49 +17,44 @@ import {
   type SandboxDeath,
   type Sandboxes,
   type SandboxImage,
-  type SandboxTransport,
   type SessionRef,
+  type SpareSandbox,
+  type SpareSandboxes,
+  type UnassignedSandbox,
 } from '../sandbox.ts';
-import { sandboxName } from '../sandbox-name.ts';
 import { openSessionDirectories, type SessionDirectories } from '../session-directory.ts';
+import { type Assignment, Assignments } from './assignments.ts';
 import { ContainerDisks } from './container-disks.ts';
 import { isMounted, listFiles, putFiles } from './container-files.ts';
 import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { readProcessorMs } from './container-processor.ts';
+import { ContainerPlanner, type PlannedImage, type PlannerOptions } from './container-planner.ts';
 import { createContainer } from './create-container.ts';
 import { DeathWatch } from './death-watch.ts';
 import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import { fromCreateReply, fromStartReply, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
-import { type FoundImage, findImage } from './find-image.ts';
-import { type FoundContainer, listContainers, listFleets, removeContainer } from './found-containers.ts';
-import { ensureFullNetwork } from './full-network.ts';
+import { findImage } from './find-image.ts';
+import { type FoundContainer, findGoneHosts, listContainers, listFleets, removeContainer } from './found-containers.ts';
 import { HostImages, type HostImagesOptions } from './host-images.ts';
-import { withImageDirectory } from './image-directory.ts';
 import { ImageUsers } from './image-users.ts';
-import { checkVolumes, planVolumes } from './image-volumes.ts';
+import { checkVolumes } from './image-volumes.ts';
 import { toKeeperLink } from './keeper-link.ts';
 import { beyondBounds, keepContainer, keptAtOf } from './kept-containers.ts';
 import { hostFilter, ofFleet, ofHost, ofNamespace, type SandboxLabels, toLabels } from './labels.ts';
 import { checkOwnWorkspace, type OwnContainer, readOwnContainer, safeEnv } from './own-container.ts';
-import { Runtimes } from './runtimes.ts';
 import { SessionPasswd } from './session-passwd.ts';
 import { SessionUids, type UidRange } from './session-uids.ts';
-import { withoutSharedDirectory, withoutUid } from './unavailable.ts';
+import { withoutUid } from './unavailable.ts';
 import { hasVolumes, openWorkspaceDirectory } from './workspace-directory.ts';
 
-export interface DockerSandboxesOptions {
-  /** Keyspace of the fleet. */
-  namespace: string;
-  hostId: string;
+export interface DockerSandboxesOptions extends PlannerOptions {
   /** Secret of this host, from which the tokens of its keepers are derived. */
   hostKey: Buffer;
   /** Parent of the keepers' directories. Its path must be short, because unix sockets are in it. */
   directory: string;
   keeperPath: string;
-  transport: SandboxTransport;
-  allowances: Omit<DockerAllowances, 'bounds' | 'ownUids'> & { bounds: Omit<DockerAllowances['bounds'], 'diskQuota'> };
   socketPath: string;
   /** Range from which each session gets its own uid. Default: all sessions share one uid. */
   uids?: UidRange;
@@ -73,11 +65,6 @@ export interface DockerSandboxesOptions {
   images?: HostImagesOptions;
   logger?: Logger;
   engineTimes?: EngineTimes;
-}
-
-interface PlannedImage {
-  plan: DockerPlan;
-  image: FoundImage;
 }
 
 export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
@@ -96,7 +83,9 @@ export async function createDockerSandboxes(options: DockerSandboxesOptions): Pr
     readSpace,
     logger,
   });
-  return new DockerSandboxes({ engine, directories, disks, images }, options);
+  // Its name keeps it from the sweep of the sandboxes' directories.
+  const assignments = await Assignments.open(join(options.directory, '.assigned'));
+  return new DockerSandboxes({ engine, directories, assignments, disks, images }, options);
 }
 
 const USUAL_DISK: DiskBounds = { limitBytes: undefined, leastFreeBytes: undefined };
@@ -104,6 +93,7 @@ const USUAL_DISK: DiskBounds = { limitBytes: undefined, leastFreeBytes: undefine
 interface Parts {
   engine: Engine;
   directories: SessionDirectories;
+  assignments: Assignments;
   disks: ContainerDisks;
   images: HostImages;
 }
@@ -111,27 +101,32 @@ interface Parts {
 class DockerSandboxes implements Sandboxes {
   readonly #engine: Engine;
   readonly #directories: SessionDirectories;
+  readonly #assignments: Assignments;
   readonly #options: DockerSandboxesOptions;
   readonly images: HostImages;
-  readonly #runtimes: Runtimes;
+  readonly spares: SpareSandboxes = {
+    keyOf: (spec, image) => this.#planner.planShared(spec, image),
+    create: (spec) => this.#createSpare(spec),
+  };
+  readonly #planner: ContainerPlanner;
   readonly #deaths: DeathWatch;
   readonly #disks: ContainerDisks;
   readonly #uids: SessionUids | undefined;
   readonly #passwd: SessionPasswd;
-  readonly #imageUsers: ImageUsers;
-  /** Names, by id, of the sandboxes that this process creates or uses. All others are leftovers. */
-  readonly #used = new Map<string, string>();
+  /** Ids of the sandboxes that this process creates or uses. All others are leftovers. */
+  readonly #used = new Set<string>();
 
-  constructor({ engine, directories, disks, images }: Parts, options: DockerSandboxesOptions) {
+  constructor({ engine, directories, assignments, disks, images }: Parts, options: DockerSandboxesOptions) {
     this.#engine = engine;
     this.#directories = directories;
+    this.#assignments = assignments;
     this.#options = options;
     this.images = images;
-    this.#runtimes = new Runtimes(engine);
     this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
     this.#uids = options.uids && new SessionUids(options.uids);
     this.#passwd = new SessionPasswd(engine);
-    this.#imageUsers = new ImageUsers(this.#passwd, options.allowances.users);
+    const imageUsers = new ImageUsers(this.#passwd, options.allowances.users);
+    this.#planner = new ContainerPlanner(engine, imageUsers, options, this.#uids !== undefined);
     this.#disks = disks;
   }
 
@@ -141,25 +136,16 @@ class DockerSandboxes implements Sandboxes {
       .catch((error: unknown) => {
         throw toShellfleetError(error, 'asking whether it is there');
       });
-    if ((this.#options.allowances.runtimes ?? []).length > 0) await this.#runtimes.probe();
+    if ((this.#options.allowances.runtimes ?? []).length > 0) await this.#planner.runtimes.probe();
   }
 
   async create(session: SessionRef, spec: ResolvedSessionSpec, options: CreateOptions = {}): Promise<Sandbox> {
     const { beside, signal } = options;
-    const diskQuota = spec.limits?.diskBytes !== undefined && (await readDiskQuota(this.#engine));
-    const { bounds, ...allowed } = this.#options.allowances;
-    const allowances = {
-      ...{ ...allowed, ownUids: this.#uids !== undefined, bounds: { ...bounds, diskQuota } },
-      ...(beside === undefined ? {} : { sandbox: beside.allowances }),
-    };
-    const plan = planDocker(await withRealWorkspace(spec), allowances);
-    await this.#runtimes.require(plan.runtime);
-    if (plan.network === 'limited' && this.#options.transport === 'attach') throw withoutSharedDirectory();
+    const plan = await this.#planner.plan(spec, beside);
     if (beside !== undefined) return this.#createBeside(session, spec, plan, beside, signal);
-    const otherwise = plan.otherwiseImage === undefined ? [] : [plan.otherwiseImage];
-    const image = await findImage(this.#engine, [plan.image, ...otherwise], options.image);
-    const asked = { plan: { ...plan, image: image.name }, image };
-    return this.images.using(image.digest, () => this.#create(session, spec, asked, signal));
+    const planned = await this.#planner.withImage(plan, options.image);
+    const made = await this.images.using(planned.image.digest, () => this.#create(session, spec, planned, signal));
+    return { ...made, session };
   }
 
   async #createBeside(
@@ -169,46 +155,60 @@ class DockerSandboxes implements Sandboxes {
     { sandboxId }: Beside,
     signal: AbortSignal | undefined,
   ): Promise<Sandbox> {
-    const name = `shellfleet-${sandboxName(session, sandboxId)}`;
-    const own = await readOwnContainer(this.#engine, name, plan.workspace?.target ?? WORKSPACE_PATH).catch(
-      (error: unknown) => {
-        throw toShellfleetError(error, "reading a session's own container");
-      },
-    );
+    const target = plan.workspace?.target ?? WORKSPACE_PATH;
+    const own = await readOwnContainer(this.#engine, containerName(sandboxId), target).catch((error: unknown) => {
+      throw toShellfleetError(error, "reading a session's own container");
+    });
     const image = await findImage(this.#engine, [own.image]);
-    return this.#create(session, spec, { plan: { ...plan, image: own.image }, image }, signal, { ...own, sandboxId });
+    const planned = { plan: { ...plan, image: own.image }, image };
+    const made = await this.#create(session, spec, planned, signal, { ...own, sandboxId });
+    return { ...made, session };
+  }
+
+  async #createSpare(spec: ResolvedSessionSpec): Promise<SpareSandbox> {
+    const shared = await this.#planner.planShared(spec);
+    if (!('key' in shared)) throw new Error(`A sandbox without a session cannot have its ${shared.needsOwn}.`);
+    const { key, planned } = shared;
+    const made = await this.images.using(planned.image.digest, () => this.#create(undefined, spec, planned));
+    const assign = async (session: SessionRef): Promise<Sandbox> => {
+      const assignment = toAssignment(session);
+      await this.#assignments.write(made.id, assignment);
+      return { ...made, session, createdAt: assignment.assignedAt };
+    };
+    return { ...made, key, assign };
   }
 
   /** Creates a container. `own` is the session's first container when the new one is the second. */
   async #create(
-    session: SessionRef,
+    session: SessionRef | undefined,
     spec: ResolvedSessionSpec,
     asked: PlannedImage,
-    signal: AbortSignal | undefined,
+    signal?: AbortSignal,
     own?: OwnContainer & { sandboxId: string },
-  ): Promise<Sandbox> {
-    const { hostId, transport } = this.#options;
+  ): Promise<UnassignedSandbox> {
+    const { transport } = this.#options;
     const { image } = asked;
-    const planned = withImageDirectory(asked.plan, image);
-    const sandboxId = randomBytes(6).toString('hex');
+    const fresh = this.#planner.newLabels();
+    const { sandboxId } = fresh;
     const uid = spec.user === undefined ? (own?.uid ?? this.#takeUid(sandboxId)) : undefined;
     const labels = {
-      ...{ session, hostId, sandboxId, transport, keeperProtocol: KEEPER_PROTOCOL_VERSION, image: image.name },
+      ...{ ...fresh, image: image.name },
+      ...(session === undefined ? {} : { session }),
       ...(uid === undefined ? {} : { uid }),
       ...(own === undefined ? {} : { beside: own.sandboxId }),
     };
-    const { plan, volumes, workspace } = await this.#prepare({ plan: planned, image }, labels, own === undefined).catch(
+    const { plan, volumes, workspace } = await this.#prepare(asked, labels, own === undefined).catch(
       (error: unknown) => {
         this.#uids?.release(sandboxId);
         throw error;
       },
     );
     const isCompared = workspace.identity !== undefined;
-    this.#used.set(sandboxId, nameOf(labels));
+    this.#used.add(sandboxId);
     try {
       if (own !== undefined) checkOwnWorkspace(own, plan, workspace);
       if (isCompared && volumes.length > 0) throw hasVolumes(plan.image);
-      const directory = await this.#directories.create(nameOf(labels));
+      const directory = await this.#directories.create(sandboxId);
       const request = {
         plan,
         image: image.digest,
@@ -236,7 +236,7 @@ class DockerSandboxes implements Sandboxes {
       this.#used.delete(sandboxId);
       this.#uids?.release(sandboxId);
       await workspace.close();
-      await this.#directories.at(nameOf(labels)).remove();
+      await this.#directories.at(sandboxId).remove();
       if (isMissingImage(error)) throw new MissingImage(plan.image);
       throw error instanceof MissingImage ? error : toShellfleetError(error, 'to make a container', fromCreateReply);
     }
@@ -246,14 +246,9 @@ class DockerSandboxes implements Sandboxes {
    * Opens the workspace directory last. If a session replaces the directory between this and the mount, the start
    * fails.
    */
-  async #prepare({ plan: planned, image }: PlannedImage, labels: SandboxLabels, makesWorkspace: boolean) {
+  async #prepare(planned: PlannedImage, { uid, transport }: SandboxLabels, makesWorkspace: boolean) {
     const { allowances } = this.#options;
-    const { uid, transport } = labels;
-    const plan =
-      uid === undefined
-        ? await this.#imageUsers.resolve(planned, image, toReader(labels))
-        : { ...planned, user: `${uid}:${uid}`, owner: { uid, gid: uid } };
-    const volumes = planVolumes(plan.image, Object.keys(image.config.Volumes ?? {}), plan.workspace?.target);
+    const { plan, volumes } = await this.#planner.complete(planned, uid);
     if (plan.workspace !== undefined && transport === 'socket' && makesWorkspace)
       await makeWorkspace(plan.workspace.path, allowances.workspaces, plan.owner);
     const workspace = await openWorkspaceDirectory(plan.workspace?.path, allowances.workspaces, transport);
@@ -263,19 +258,30 @@ class DockerSandboxes implements Sandboxes {
   async list(): Promise<FoundSandbox[]> {
     const containers = await listContainers(this.#engine, ofHost(this.#options.hostId));
     // All fleets that this host was ever part of share its directories.
-    await this.#directories.sweep(new Set(containers.map(({ labels }) => nameOf(labels))));
+    await this.#directories.sweep(new Set(containers.map(({ labels }) => labels.sandboxId)));
     const own = containers.filter(
-      (one) => one.labels.session.namespace === this.#options.namespace && keptAtOf(one) === undefined,
+      (one) => one.labels.namespace === this.#options.namespace && keptAtOf(one) === undefined,
     );
-    return own.map(({ labels, Id, Image, ImageID, Created, State }) => {
-      const state = toFoundState(State);
-      const image = { name: labels.image ?? Image, digest: ImageID };
-      this.#used.set(labels.sandboxId, nameOf(labels));
-      if (labels.beside !== undefined)
-        return { sandbox: this.#toSandbox(Id, image, labels, Created * 1_000), state: 'beside' };
-      if (labels.uid !== undefined) this.#uids?.keep(labels.sandboxId, labels.uid);
-      return { sandbox: this.#toSandbox(Id, image, labels, Created * 1_000, state === 'running'), state };
-    });
+    return Promise.all(own.map((container) => this.#find(container)));
+  }
+
+  async #find({ labels, Id, Image, ImageID, Created, State }: FoundContainer): Promise<FoundSandbox> {
+    const { sandboxId, uid, beside } = labels;
+    const state = toFoundState(State);
+    const image = { name: labels.image ?? Image, digest: ImageID };
+    const assignment = labels.session === undefined ? await this.#assignments.read(sandboxId) : undefined;
+    const session = labels.session ?? (assignment && this.#toSession(assignment));
+    this.#used.add(sandboxId);
+    const isRunning = state === 'running' && beside === undefined && session !== undefined;
+    const found = this.#toSandbox(Id, image, labels, assignment?.assignedAt ?? Created * 1_000, isRunning);
+    if (session === undefined) return { sandbox: found, state: 'spare' };
+    if (beside !== undefined) return { sandbox: { ...found, session }, state: 'beside' };
+    if (uid !== undefined) this.#uids?.keep(sandboxId, uid);
+    return { sandbox: { ...found, session }, state };
+  }
+
+  #toSession({ tenant, session }: Assignment): SessionRef {
+    return { namespace: this.#options.namespace, tenant, session };
   }
 
   async pull(image: string, signal?: AbortSignal): Promise<void> {
@@ -287,7 +293,7 @@ class DockerSandboxes implements Sandboxes {
   }
 
   missingRuntimes(): string[] {
-    return this.#runtimes.lacking(this.#options.allowances.runtimes ?? []);
+    return this.#planner.runtimes.lacking(this.#options.allowances.runtimes ?? []);
   }
 
   async otherFleets(): Promise<string[]> {
@@ -303,20 +309,16 @@ class DockerSandboxes implements Sandboxes {
   async sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number> {
     const { namespace, hostId } = this.#options;
     const containers = await listContainers(this.#engine, ofFleet(namespace));
-    const goneHosts = new Map<string, boolean>();
-    for (const { labels } of containers) {
-      if (labels.hostId === hostId || goneHosts.has(labels.hostId)) continue;
-      goneHosts.set(labels.hostId, await isGone(labels.hostId));
-    }
-    const isLeftover = ({ labels }: FoundContainer) =>
-      labels.hostId === hostId ? !this.#used.has(labels.sandboxId) : goneHosts.get(labels.hostId) === true;
+    const goneHosts = await findGoneHosts(containers, hostId, isGone);
+    const isUnused = (one: FoundContainer) => !this.#used.has(one.labels.sandboxId) && keptAtOf(one) === undefined;
     // The kept containers of a host that is gone are removed too.
-    const leftovers = containers.filter(
-      (one) => isLeftover(one) && !(one.labels.hostId === hostId && keptAtOf(one) !== undefined),
+    const leftovers = containers.filter((one) =>
+      one.labels.hostId === hostId ? isUnused(one) : goneHosts.has(one.labels.hostId),
     );
     for (const { Id } of leftovers) await this.#removeContainer(Id);
-    const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => nameOf(labels));
-    await this.#directories.sweep(new Set([...staying, ...this.#used.values()]));
+    const staying = (await listContainers(this.#engine, ofHost(hostId))).map(({ labels }) => labels.sandboxId);
+    await this.#directories.sweep(new Set([...staying, ...this.#used]));
+    await this.#assignments.sweep(new Set([...staying, ...this.#used]));
     return leftovers.length;
   }
 
@@ -335,12 +337,16 @@ class DockerSandboxes implements Sandboxes {
 
   async #readKept(): Promise<KeptContainer[]> {
     const { namespace, hostId } = this.#options;
-    return (await listContainers(this.#engine, ofHost(hostId))).flatMap((found) => {
-      const keptAt = keptAtOf(found);
-      const { session, sandboxId } = found.labels;
-      if (keptAt === undefined || session.namespace !== namespace) return [];
-      return [{ session, sandbox: sandboxId, containerId: found.Id, keptAt }];
+    const found = await listContainers(this.#engine, ofHost(hostId));
+    const kept = found.map(async (container) => {
+      const keptAt = keptAtOf(container);
+      const { sandboxId } = container.labels;
+      if (keptAt === undefined || container.labels.namespace !== namespace) return [];
+      const assignment = await this.#assignments.read(sandboxId);
+      const session = container.labels.session ?? (assignment && this.#toSession(assignment));
+      return session === undefined ? [] : [{ session, sandbox: sandboxId, containerId: container.Id, keptAt }];
     });
+    return (await Promise.all(kept)).flat();
   }
 
   #removeContainer(id: string): Promise<void> {
@@ -364,7 +370,7 @@ class DockerSandboxes implements Sandboxes {
   /** Writes the file of users for a session with its own uid, and returns the text. */
   async #writePasswd(image: string, labels: SandboxLabels, directory: string): Promise<string | undefined> {
     if (labels.uid === undefined) return undefined;
-    const text = await this.#passwd.write(image, labels.uid, toReader(labels));
+    const text = await this.#passwd.write(image, labels.uid, this.#planner.readerLabels());
     await writeFile(join(directory, PASSWD_FILE), text, { mode: 0o444 });
     return text;
   }
@@ -386,10 +392,10 @@ class DockerSandboxes implements Sandboxes {
       ...rest,
       plan,
       transport: labels.transport,
-      secrets: deriveKeeperSecrets(this.#options.hostKey, labels.session, labels.sandboxId),
+      secrets: deriveKeeperSecrets(this.#options.hostKey, labels.namespace, labels.sandboxId),
       labels: toLabels(labels),
-      name: `shellfleet-${nameOf(labels)}`,
-      network: plan.network === 'full' ? await ensureFullNetwork(this.#engine, labels.session.namespace) : 'none',
+      name: containerName(labels.sandboxId),
+      network: await this.#planner.networkOf(plan),
       keeperSource: isMounted(plan, labels.transport) ? directory : undefined,
       hasPasswd: passwd !== undefined,
     });
@@ -404,9 +410,9 @@ class DockerSandboxes implements Sandboxes {
     labels: SandboxLabels,
     createdAt: number,
     isRunning = false,
-  ): Sandbox {
+  ): UnassignedSandbox {
     const container = this.#engine.docker.getContainer(containerId);
-    const directory = this.#directories.at(nameOf(labels));
+    const directory = this.#directories.at(labels.sandboxId);
     const died = withResolvers<SandboxDeath>();
     const watch = () => {
       this.#disks.add(containerId, () => died.resolve({ reason: 'disk', exitCode: null }));
@@ -418,7 +424,6 @@ class DockerSandboxes implements Sandboxes {
     if (isRunning) watch();
     return {
       id: labels.sandboxId,
-      session: labels.session,
       containerId,
       image: { name: image.name, digest: image.digest },
       description: `container ${containerId.slice(0, 12)} of the image ${image.name}`,
@@ -447,13 +452,14 @@ class DockerSandboxes implements Sandboxes {
         await this.#removeContainer(containerId);
         this.#uids?.release(labels.sandboxId);
         await directory.remove();
+        if (labels.session === undefined) await this.#assignments.remove(labels.sandboxId);
         died.resolve({ reason: 'removed', exitCode: null });
       },
       keep: async () => {
         if (!(await keepContainer(this.#engine, containerId, labels.sandboxId))) return false;
         this.#used.delete(labels.sandboxId);
         this.#uids?.release(labels.sandboxId);
-        await this.#directories.empty(nameOf(labels));
+        await this.#directories.empty(labels.sandboxId);
         died.resolve({ reason: 'removed', exitCode: null });
         return true;
       },
@@ -461,16 +467,11 @@ class DockerSandboxes implements Sandboxes {
   }
 }
 
-/** Returns the labels of a container that is only created for reading its image. */
-function toReader(labels: SandboxLabels): Record<string, string> {
-  return toLabels({ ...labels, sandboxId: randomBytes(6).toString('hex') });
-}
+const containerName = (sandboxId: string) => `shellfleet-${sandboxId}`;
 
-function nameOf({ session, sandboxId }: SandboxLabels): string {
-  return sandboxName(session, sandboxId);
-}
+const toAssignment = ({ tenant, session }: SessionRef): Assignment => ({ tenant, session, assignedAt: Date.now() });
 
-function toFoundState(state: string): FoundSandbox['state'] {
+function toFoundState(state: string): 'created' | 'running' | 'dead' {
   if (state === 'running' || state === 'paused') return 'running';
   return state === 'created' ? 'created' : 'dead';
 }

@@ -30,6 +30,19 @@ export async function listFleets(engine: Engine, label: string): Promise<string[
   return [...new Set(all.map(({ Labels }) => fleetOf(Labels)))].sort();
 }
 
+/** Returns which of the other hosts with these containers are gone. */
+export async function findGoneHosts(
+  containers: readonly FoundContainer[],
+  ownHostId: string,
+  isGone: (hostId: string) => Promise<boolean>,
+): Promise<Set<string>> {
+  const others = new Set(containers.map(({ labels }) => labels.hostId));
+  others.delete(ownHostId);
+  const gone = new Set<string>();
+  for (const hostId of others) if (await isGone(hostId)) gone.add(hostId);
+  return gone;
+}
+
 /** Removes a container and its volumes, whatever its state. Does nothing when it is gone or being removed. */
 export async function removeContainer(engine: Engine, id: string, callTimeoutMs = REMOVE_TIMEOUT_MS): Promise<void> {
   await engine

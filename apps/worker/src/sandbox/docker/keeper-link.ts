@@ -10,9 +10,9 @@ export function toKeeperLink(
   container: Docker.Container,
   path: string,
   hostKey: Buffer,
-  { session, sandboxId, transport }: SandboxLabels,
+  { namespace, sandboxId, transport }: SandboxLabels,
 ): KeeperLink {
-  const { token, syncWord } = deriveKeeperSecrets(hostKey, session, sandboxId);
+  const { token, syncWord } = deriveKeeperSecrets(hostKey, namespace, sandboxId);
   if (transport === 'socket') return { type: 'socket', path, token };
   const streams = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
   const open = () => container.attach(streams).then((socket) => new AttachStream(socket as Duplex));

@@ -2,12 +2,15 @@ import { FLEET_ID_PATTERN, parseKeyspace, toKeyspace } from '@shellfleet/protoco
 import { z } from 'zod';
 import type { SandboxTransport, SessionRef } from '../sandbox.ts';
 
-// Labels of a session's container: ids and no secret, because every user of the engine can read them.
+// Labels of a sandbox's container: ids and no secret, because every user of the engine can read them.
 
 const PREFIX = 'shellfleet.';
 
 export interface SandboxLabels {
-  session: SessionRef;
+  /** Keyspace of the fleet. */
+  namespace: string;
+  /** Session for which the container was created. Absent for a container that gets its session later. */
+  session?: SessionRef;
   hostId: string;
   sandboxId: string;
   transport: SandboxTransport;
@@ -23,8 +26,8 @@ export interface SandboxLabels {
 const schema = z.object({
   namespace: z.string().min(1),
   fleet: z.string().regex(FLEET_ID_PATTERN),
-  tenant: z.string().min(1),
-  session: z.string().min(1),
+  tenant: z.string().min(1).optional(),
+  session: z.string().min(1).optional(),
   host: z.string().min(1),
   sandbox: z.string().regex(/^[0-9a-f]{12}$/),
   transport: z.enum(['socket', 'attach']),
@@ -42,8 +45,10 @@ const schema = z.object({
 
 export function toLabels(labels: SandboxLabels): Record<string, string> {
   const { session, hostId, sandboxId, transport, keeperProtocol, image, uid, beside } = labels;
+  const { namespace, fleetId } = parseKeyspace(labels.namespace);
   const values = {
-    ...sessionLabels(session),
+    ...{ namespace, fleet: fleetId },
+    ...(session === undefined ? {} : { tenant: session.tenant, session: session.session }),
     ...{ host: hostId, sandbox: sandboxId, transport, 'keeper-protocol': String(keeperProtocol) },
     ...(image === undefined ? {} : { image }),
     ...(uid === undefined ? {} : { uid: String(uid) }),
@@ -59,9 +64,12 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
     Object.fromEntries(prefixed.map(([name, value]) => [name.slice(PREFIX.length), value])),
   ).data;
   if (!values) return undefined;
-  const { namespace, fleet, tenant, session, host: hostId, sandbox: sandboxId, transport } = values;
+  const { tenant, session, host: hostId, sandbox: sandboxId, transport } = values;
+  if ((tenant === undefined) !== (session === undefined)) return undefined;
+  const namespace = toKeyspace(values.namespace, values.fleet);
   return {
-    session: { namespace: toKeyspace(namespace, fleet), tenant, session },
+    namespace,
+    ...(tenant === undefined || session === undefined ? {} : { session: { namespace, tenant, session } }),
     hostId,
     sandboxId,
     transport,
@@ -70,11 +78,6 @@ export function parseLabels(labels: Record<string, string>): SandboxLabels | und
     ...(values.uid === undefined ? {} : { uid: Number(values.uid) }),
     ...(values.beside === undefined ? {} : { beside: values.beside }),
   };
-}
-
-function sessionLabels({ namespace: keyspace, tenant, session }: SessionRef) {
-  const { namespace, fleetId } = parseKeyspace(keyspace);
-  return { namespace, fleet: fleetId, tenant, session };
 }
 
 /** Returns the fleet id; empty when a version without fleet ids created the container. */

@@ -113,6 +113,9 @@ interface Parts {
   noGroups?: string;
 }
 
+/** Each of these sandboxes was made for its session. */
+type Found = Extract<FoundSandbox, { sandbox: Sandbox }>;
+
 export class HostSandboxes implements Sandboxes {
   readonly #options: HostSandboxesOptions;
   readonly #parts: Parts;
@@ -197,10 +200,10 @@ export class HostSandboxes implements Sandboxes {
     return 0;
   }
 
-  async list(): Promise<FoundSandbox[]> {
+  async list(): Promise<Found[]> {
     const { records, directories, workspaces, groups } = this.#parts;
     const names = await records.names();
-    const found: FoundSandbox[] = [];
+    const found: Found[] = [];
     for (const name of names) {
       const record = await records.at(name).read();
       if (record === undefined || name !== sandboxName(record.session, record.sandboxId)) {
@@ -276,7 +279,7 @@ export class HostSandboxes implements Sandboxes {
   }
 
   #toLink(name: string, { session, sandboxId }: HostRecord): KeeperLink {
-    const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, session, sandboxId);
+    const { token, syncWord } = deriveKeeperSecrets(this.#options.hostKey, session.namespace, sandboxId);
     const path = this.#parts.directories.at(name).socketPath;
     if (!this.#parts.enclosure.isRelayed) return { type: 'socket', path, token };
     const open = async () => {
@@ -297,7 +300,7 @@ export class HostSandboxes implements Sandboxes {
     const { user, enclosure, records, hidden } = this.#parts;
     const { launcherPath, hostKey } = this.#options;
     const record: RecordDirectory = records.at(name);
-    const { token, syncWord } = deriveKeeperSecrets(hostKey, session, sandboxId);
+    const { token, syncWord } = deriveKeeperSecrets(hostKey, session.namespace, sandboxId);
     const path = this.#parts.directories.at(name).socketPath;
     const secrets = { SF_TOKEN: token, ...(enclosure.isRelayed ? { SF_SYNC: syncWord } : {}) };
     await launch({
