@@ -85,6 +85,7 @@ export type HostImage = z.infer<typeof hostImageSchema>;
 export const hostPoolSchema = z.object({
   /** Image of the sandboxes, as the host's configuration names it. */
   image: z.string(),
+  /** Network of the sandboxes. */
   network: z.string(),
   /** Fewest sandboxes that the host keeps ready while no session waits. */
   min: z.number(),

@@ -19,9 +19,9 @@ export const SESSION_STATES = [
 export type SessionState = (typeof SESSION_STATES)[number];
 
 /**
- * Why a session gets no shell from a pool. `workspace`, `user`, `network`: it asks for a folder of the host, for a user,
- * or for the network `limited`, which only a sandbox of its own can have. `no-pool`: its host has no pool with its
- * image, limits and network. `empty`: that pool had no sandbox ready.
+ * Why a session gets no shell from a pool. `workspace`, `user`, `network`: it asks for a folder of the host, a user, or
+ * the network `limited`, which only a sandbox of its own can have. `no-pool`: its host has no pool with its image,
+ * limits and network. `empty`: that pool had no sandbox ready.
  */
 export const COLD_REASONS = ['workspace', 'user', 'network', 'no-pool', 'empty'] as const;
 export type ColdReason = (typeof COLD_REASONS)[number];

@@ -13,6 +13,8 @@ export interface WorkerOptions {
   slots: number;
   /** Modules with tools. */
   tools?: string[];
+  /** Path of a configuration file. */
+  configPath?: string;
 }
 
 /** Starts a worker as it is published, compiled, and resolves when it reports that it is ready. */
@@ -28,6 +30,7 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
     SHELLFLEET_DEFAULT_IMAGE: options.image,
     SHELLFLEET_SEAL_KEY: sealKeys.join(','),
     SHELLFLEET_LOG_LEVEL: 'warn',
+    ...(options.configPath && { SHELLFLEET_CONFIG: options.configPath }),
     ...(options.tools && { SHELLFLEET_TOOLS: options.tools.join(',') }),
   };
   const program = await compileWorker();

@@ -102,7 +102,7 @@ export interface KeptContainer {
 
 /** A sandbox of an earlier process of this host, and its state when it was found. */
 export type FoundSandbox =
-  /** `created`: never started. `beside`: a second sandbox. */
+  /** A sandbox of a session. `created` means that it was never started, `beside` that it is the session's second. */
   | { sandbox: Sandbox; state: 'created' | 'running' | 'dead' | 'beside' }
   /** The sandbox was never given to a session. */
   | { sandbox: UnassignedSandbox; state: 'spare' };

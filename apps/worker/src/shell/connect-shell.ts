@@ -4,7 +4,7 @@ import { abortable } from '@shellfleet/concurrency';
 import { describeKeeperExit, KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { UnassignedSandbox } from '../sandbox/sandbox.ts';
-import { type Claim, type ClaimOptions, EndedUnclaimed, protocolMismatch } from './keeper-connection.ts';
+import { type ClaimOptions, EndedUnclaimed, type KeeperClaim, protocolMismatch } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
@@ -59,7 +59,7 @@ export async function connectKeeper<T>(
 
 async function connect<T>(
   { link }: UnassignedSandbox,
-  claim: Claim & { signal: AbortSignal },
+  claim: KeeperClaim & { signal: AbortSignal },
   claimWith: (options: ClaimOptions) => Promise<T>,
   start: (() => Promise<void>) | undefined,
 ): Promise<T> {

@@ -1,4 +1,4 @@
-// A connection to one keeper under one fence at a time: claims the keeper, sends pings, and reports when the connection ends.
+// A connection to one keeper, under one fence at a time: claims the keeper, sends pings, and reports when it ends.
 import {
   decodeHello,
   decodeLogMessage,
@@ -27,7 +27,7 @@ export interface ConnectionEvents {
   disconnected(reason: DisconnectReason): void;
 }
 
-export interface Claim {
+export interface KeeperClaim {
   fence: number;
   token: string;
   signal?: AbortSignal;
@@ -35,7 +35,7 @@ export interface Claim {
   onMessage?: (message: string) => void;
 }
 
-export interface ClaimOptions extends Claim {
+export interface ClaimOptions extends KeeperClaim {
   transport: Transport;
 }
 
@@ -65,7 +65,7 @@ export function claimKeeper({ transport, ...claim }: ClaimOptions): Promise<Clai
 }
 
 /** Claims the keeper of a connection, perhaps once more under a higher fence. See `claimKeeper`. */
-export function claimOver(connection: KeeperConnection, options: Claim): Promise<ClaimedKeeper> {
+export function claimOver(connection: KeeperConnection, options: KeeperClaim): Promise<ClaimedKeeper> {
   return new Promise((resolve, reject) => {
     let lastMessage = '';
     connection.fence = options.fence;

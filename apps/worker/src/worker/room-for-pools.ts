@@ -11,7 +11,7 @@ interface Occupancy {
   takesNone: boolean;
 }
 
-/** Returns the room that the sessions of a host leave for sandboxes without a session (POOL-3). */
+/** Returns the room that the sessions of a host leave for sandboxes without a session (WARM-3). */
 export function roomForPools({ slots, sessions, gate, isDraining, takesNone }: Occupancy): PoolRoom {
   const isShort = gate.problems().length > 0;
   const { reason, opening } = gate.describe();

@@ -9,10 +9,10 @@ import type { WarmShell } from './warm-shell.ts';
 
 // Sandboxes whose shells are ready before a session asks.
 //
-// POOL-1. A sandbox gets one session, whose record is written before the session uses it, and never another.
-// POOL-2. A session gets a sandbox only if every option of its container is the one that a container made for this
+// WARM-1. A sandbox gets one session, whose record is written before the session uses it, and never another.
+// WARM-2. A session gets a sandbox only if every option of its container is the one that a container made for this
 //     session would have.
-// POOL-3. A sandbox of a pool counts as a slot, and goes when its slot is needed: when a session opens a sandbox of its
+// WARM-3. A sandbox of a pool counts as a slot, and goes when its slot is needed: when a session opens a sandbox of its
 //     own, when the host is short of memory, or when it drains. None is made while a session waits.
 
 /** Interval at which the pools are compared with the demand. */
@@ -39,7 +39,7 @@ export interface WarmPoolsDeps {
   logger: Logger;
 }
 
-export type ShellStart = { type: 'warm'; sandbox: Sandbox; shell: WarmShell } | { type: 'cold'; reason: ColdReason };
+export type TakenShell = { type: 'warm'; sandbox: Sandbox; shell: WarmShell } | { type: 'cold'; reason: ColdReason };
 
 export class WarmPools {
   readonly #deps: WarmPoolsDeps;
@@ -69,7 +69,7 @@ export class WarmPools {
   }
 
   /** Returns a ready sandbox, which is the session's from now on, or why there is none for it. Never rejects. */
-  async take(session: SessionRef, spec: ResolvedSessionSpec, image?: SandboxImage): Promise<ShellStart> {
+  async take(session: SessionRef, spec: ResolvedSessionSpec, image?: SandboxImage): Promise<TakenShell> {
     const { spares } = this.#deps.sandboxes;
     if (this.#pools.length === 0 || spares === undefined || spec.policy.type !== 'docker') return cold('no-pool');
     // What is wrong with the session is reported when its sandbox is created.
@@ -134,4 +134,4 @@ export class WarmPools {
   }
 }
 
-const cold = (reason: ColdReason): ShellStart => ({ type: 'cold', reason });
+const cold = (reason: ColdReason): TakenShell => ({ type: 'cold', reason });
