@@ -50,6 +50,7 @@ describe('the documents', () => {
       'docs/operations.md: npm install shellfleet: tests/packages installs the packages and starts such workers',
       'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
       "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",
+      'docs/pools.md: npm run opening: takes two minutes, and the machine alone',
       'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',
       'docs/reliability.md: SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts: these are tests themselves',
     ]);

@@ -330,11 +330,13 @@ export class SessionShell {
 
   /** Takes a ready shell of a pool. Returns false, with the reason in `start`, when there is none for this session. */
   async #openWarm(): Promise<boolean> {
-    const { pools, ref, spec } = this.#deps;
+    const { pools, ref, spec, uses } = this.#deps;
     const taken = await pools.take(ref, spec, this.#image);
     this.#start = taken.type === 'warm' ? 'warm' : taken.reason;
     if (taken.type === 'cold') return false;
     this.#hold(taken.sandbox);
+    // What the sandbox used while it waited is not the tenant's.
+    await uses.begin(ref.tenant, taken.sandbox, { isAdopted: true });
     try {
       this.#use(await this.#handOver(taken.sandbox, taken.shell));
       return true;
