@@ -120,7 +120,7 @@ describe('the fleet on the command line', () => {
       () => stack.fleet.hosts(),
       ([host]) => host?.configuration === applied.revision,
     );
-    await cli.run(['exec', 'within', '--', 'true']);
+    await cli.run(['exec', 'within', '--', 'echo within']);
     const waiting = await stack.fleet.session('beyond');
     const beyond = await waiting.submit('echo went');
     // Another tenant's session, which comes later, gets one of the free slots.
@@ -128,6 +128,19 @@ describe('the fleet on the command line', () => {
     expect(other.stdout).toBe('went\n');
     const atQuota = { quota: 'maxSessions', used: 1, limit: 1 };
     expect(await waiting.info()).toMatchObject({ state: 'queued', position: 1, atQuota });
+    const counted = await until(
+      () => stack.fleet.tenants(),
+      ([tenant]) => tenant?.waitingCommands === 1 && tenant.processorMs > 0 && tenant.outputBytes > 0,
+    );
+    expect(counted[0]).toEqual({
+      ...{ name: 'default', weight: 1, maxSessions: 1, maxQueued: 2 },
+      ...{ openSessions: 1, waitingSessions: 1, waitingCommands: 1, diskBytes: expect.any(Number) },
+      ...{ processorMs: expect.any(Number), outputBytes: expect.any(Number) },
+    });
+    const { stdout: tenants } = await cli.text(['tenants', 'ls']);
+    expect(tenants).toMatch(/^TENANT +WEIGHT +SESSIONS .*\ndefault +1 +1\/1 +1 +1\/2 +.* [\d.]+ s +/);
+    const listed = jsonLines((await cli.text(['tenants', 'ls', '--json'])).stdout);
+    expect(listed).toMatchObject([{ name: 'default' }, { name: 'other', openSessions: 1 }]);
     const second = await waiting.submit('echo second');
     await expect(waiting.submit('echo third')).rejects.toMatchObject({
       ...{ code: 'QUOTA_EXCEEDED', retryable: true },

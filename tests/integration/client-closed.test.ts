@@ -30,6 +30,7 @@ describe('a Fleet', () => {
       hosts: () => fleet.hosts(),
       drain: () => fleet.drainHost('h'),
       cordon: () => fleet.cordonHost('h'),
+      tenants: () => fleet.tenants(),
       tools: () => fleet.tools.list(),
       call: () => fleet.tools.call('t', {}),
       submit: () => session.submit('true'),

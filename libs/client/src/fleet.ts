@@ -31,6 +31,7 @@ import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
 import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
+import { readTenants, type TenantInfo } from './read/read-tenants.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
 import { Session } from './session.ts';
@@ -146,6 +147,14 @@ export class Fleet implements AsyncDisposable {
    */
   load(): Promise<FleetLoad> {
     return readFleetLoad(this.#view);
+  }
+
+  /**
+   * Lists the tenants that are configured, have sessions or used anything, with what they use and their quotas. Hosts
+   * count the use. It is for operators, because it lists all tenants.
+   */
+  tenants(): Promise<TenantInfo[]> {
+    return readTenants(this.#view);
   }
 
   /**

@@ -101,6 +101,7 @@ export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.t
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
+export type { TenantInfo } from './read/read-tenants.ts';
 export { lacksSealKey } from './read/session-info.ts';
 export { oneShotSessionId } from './run-one-shot.ts';
 export type { Session } from './session.ts';

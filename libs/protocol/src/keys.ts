@@ -216,6 +216,8 @@ export interface FleetKeys {
   fence: string;
   /** Hash with the configuration of the fleet, an AppliedConfiguration. */
   configuration: string;
+  /** string with JSON, 10 s: tenant → number of its waiting entries, as upkeep has counted them last */
+  waiting: string;
   /** String with the retention of the fleet (ms). */
   retention: string;
   /** sorted set: host id → time of its last heartbeat (ms) */
@@ -259,6 +261,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     owners: `${shared}:owners`,
     fence: `${shared}:fence`,
     configuration: `${shared}:configuration`,
+    waiting: `${shared}:waiting`,
     retention: `${shared}:retention`,
     kept: `${shared}:kept`,
     hosts: `${shared}:hosts`,

@@ -32,6 +32,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'config apply': ['shellfleet config apply fleet.yaml', 'shellfleet config apply fleet.yaml --by ada'],
   'config show': ['shellfleet config show', 'shellfleet config show --json'],
   'config check': ['shellfleet config check fleet.yaml'],
+  'tenants ls': ['shellfleet tenants ls', 'shellfleet tenants ls --json'],
   'images ls': ['shellfleet images ls', 'shellfleet images ls --host host-7 --json'],
   'images pull': [
     'shellfleet images pull registry.example/bench/task-1:1',

@@ -4,6 +4,7 @@ import { type FleetConfiguration, fleetConfigurationSchema, ShellfleetError } fr
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { describeDuration } from './units.ts';
 
 export function registerConfig(program: Command, context: Context): void {
   const config = program.command('config').description('configuration of the whole fleet: its tenants');
@@ -62,12 +63,11 @@ async function show({ terminal, withFleet }: Context, json: boolean): Promise<vo
     if (applied === undefined) terminal.say('No configuration was applied: every tenant has weight 1 and no quota.');
     else {
       terminal.say(`Revision ${revision}, applied by ${applied.appliedBy} at ${applied.appliedAt}.`);
-      const rows = applied.configuration.tenants.map(({ name, weight, maxSessions }) => [
-        name,
-        String(weight),
-        String(maxSessions ?? ''),
+      const rows = applied.configuration.tenants.map(({ name, weight, maxSessions, maxQueued, idleTimeoutMs }) => [
+        ...[name, String(weight), String(maxSessions ?? ''), String(maxQueued ?? '')],
+        idleTimeoutMs === undefined ? '' : describeDuration(idleTimeoutMs),
       ]);
-      await terminal.table([['TENANT', 'WEIGHT', 'MOST SESSIONS'], ...rows]);
+      await terminal.table([['TENANT', 'WEIGHT', 'MOST SESSIONS', 'MOST WAITING', 'LONGEST IDLE'], ...rows]);
     }
     for (const host of hostsBehind)
       terminal.say(

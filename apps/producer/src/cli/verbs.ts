@@ -30,6 +30,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     top: async () => (await import('./top/top.ts')).registerTop,
     hosts: async () => (await import('./hosts.ts')).registerHosts,
     config: async () => (await import('./fleet-configuration.ts')).registerConfig,
+    tenants: async () => (await import('./tenants.ts')).registerTenants,
     images: async () => (await import('./images.ts')).registerImages,
     audit: async () => (await import('./audit.ts')).registerAudit,
     tools: async () => (await import('./tools.ts')).registerTools,

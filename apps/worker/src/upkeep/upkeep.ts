@@ -18,6 +18,9 @@ import { ignoreFull, PAGE, passOver, type SeenSession, type UpkeepDeps, type Upk
 // UPKEEP-7. A host that was not seen for the retention is forgotten, with its keys.
 // UPKEEP-8. A held head that asks nothing is released and decided again.
 
+/** Time for which a count of waiting entries is valid. */
+const WAITING_MS = 10_000;
+
 /** Runs rounds while the fleet is settled. At other times hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): Repetition {
   const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, cursor: '0', seen: new Map() };
@@ -36,11 +39,16 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   const nowMs = await readRedisTime(redis);
   const due = await readDue(deps, nowMs);
   memory.seen = new Map(due.map((session) => [session.keys.member, toSeen(session, memory)]));
+  const waiting = new Map<string, number>();
   for (let from = 0; from < due.length; from += PAGE) {
     for (const session of await readStates(due.slice(from, from + PAGE), deps)) {
+      // A session in which something waits is always due.
+      const { tenant } = session.keys;
+      waiting.set(tenant, (waiting.get(tenant) ?? 0) + (session.state?.waiting ?? 0));
       await reconcile(session, nowMs, deps, memory).catch((err) => passOver(err, session.keys, deps.logger));
     }
   }
+  await redis.set(fleet.waiting, JSON.stringify(Object.fromEntries(waiting)), 'PX', WAITING_MS).catch(ignoreFull);
   memory.streamBytes = nextStreamBytes(memory.streamBytes, await readMemory(redis));
   await trimIdleStreams(deps, memory);
   for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {

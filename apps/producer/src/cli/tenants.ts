@@ -1,0 +1,42 @@
+import type { TenantInfo } from '@shellfleet/client';
+import type { Command } from 'commander';
+import { jsonFlag } from './command-flags.ts';
+import type { Context } from './context.ts';
+import { describeSize } from './units.ts';
+
+export function registerTenants(program: Command, context: Context): void {
+  const tenants = program.command('tenants').description('tenants of the fleet');
+  tenants
+    .command('ls')
+    .description('list the tenants, what they use, and their quotas')
+    .addOption(jsonFlag())
+    .action((flags: { json?: boolean }) => list(context, flags.json === true));
+}
+
+async function list({ terminal, withFleet }: Context, json: boolean): Promise<void> {
+  await withFleet(async (fleet) => {
+    const tenants = await fleet.tenants();
+    if (json) {
+      for (const tenant of tenants) await terminal.json(tenant);
+      return;
+    }
+    const head = ['TENANT', 'WEIGHT', 'SESSIONS', 'WAITING', 'COMMANDS', 'DISK', 'PROCESSOR', 'OUTPUT'];
+    await terminal.table([head, ...tenants.map(toRow)]);
+  });
+}
+
+function toRow(tenant: TenantInfo): string[] {
+  const { name, weight, openSessions, maxSessions, waitingSessions, waitingCommands, maxQueued } = tenant;
+  return [
+    name,
+    String(weight),
+    ofQuota(String(openSessions), maxSessions),
+    String(waitingSessions),
+    ofQuota(waitingCommands === undefined ? '-' : String(waitingCommands), maxQueued),
+    describeSize(tenant.diskBytes),
+    `${(tenant.processorMs / 1_000).toFixed(1)} s`,
+    describeSize(tenant.outputBytes),
+  ];
+}
+
+const ofQuota = (used: string, most: number | undefined) => (most === undefined ? used : `${used}/${most}`);
