@@ -9,6 +9,7 @@ import {
   createAdmission,
   type FakeSandbox,
   FakeSandboxes,
+  HostMemory,
   logErrorsInto,
   type Rules,
   type RunScript,
@@ -83,6 +84,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
       record: (begun) => void journal.add(begun.id),
       close: () => {},
     },
+    hostMemory: new HostMemory(),
     redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {
       stateDirectoryId: undefined,

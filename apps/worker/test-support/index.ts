@@ -6,6 +6,7 @@ export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';
 export { lockDirectory } from '../src/host/directory-lock.ts';
+export { HostMemory } from '../src/host/host-memory.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';
 export type { WiderSandbox } from '../src/run/wider-sandbox.ts';
 export { KeptSandboxes } from '../src/sandbox/kept-sandboxes.ts';

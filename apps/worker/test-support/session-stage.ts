@@ -14,6 +14,7 @@ import { ADMIT_EVERYTHING, type Admission } from '../src/admission/admission.ts'
 import { StartsUnderWay } from '../src/approvals/starts-under-way.ts';
 import { NO_AUDIT } from '../src/audit/audit.ts';
 import { readConfig } from '../src/config/config.ts';
+import { HostMemory } from '../src/host/host-memory.ts';
 import { TenantUses } from '../src/host/tenant-use.ts';
 import type { BegunId, Journal } from '../src/journal/journal.ts';
 import type { Lease } from '../src/lease/leases.ts';
@@ -106,6 +107,8 @@ export function open(
     uses: new TenantUses(),
     limitOpening: (work) => work(),
     pools: { take: async () => ({ type: 'cold', reason: 'no-pool' }), tend() {} },
+    onHostMemory: () => {},
+    hostMemory: new HostMemory(),
     overflowLogs: { ofCommand: () => log } as unknown as OverflowLogs,
     kept: {} as never,
     hostEntries: new RunningEntries(),

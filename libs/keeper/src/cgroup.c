@@ -6,18 +6,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SPARE_PIDS = 2 };
+enum { SPARE_PIDS = 2, PEAK_BELOW = 1 << 20 };
 
 static int pids_current = -1, pids_events = -1, memory_events = -1;
+static int peak = -1, limit = -1; // bytes of memory, in version 1
 static long pids_max;
 
-static int open_first(const char *root, const char *v2, const char *v1) {
+static int open_in(const char *root, const char *name) {
   char path[256];
-  snprintf(path, sizeof path, "%s/%s", root, v2);
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd >= 0) return fd;
-  snprintf(path, sizeof path, "%s/%s", root, v1);
+  snprintf(path, sizeof path, "%s/%s", root, name);
   return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int open_first(const char *root, const char *v2, const char *v1) {
+  const int fd = open_in(root, v2);
+  return fd >= 0 ? fd : open_in(root, v1);
 }
 
 static int read_text(int fd, char *text, size_t size) {
@@ -46,6 +49,8 @@ void cgroup_open(const char *root) {
   pids_current = open_first(root, "pids.current", "pids/pids.current");
   pids_events = open_first(root, "pids.events", "pids/pids.events");
   memory_events = open_first(root, "memory.events", "memory/memory.oom_control");
+  peak = open_in(root, "memory/memory.max_usage_in_bytes");
+  limit = open_in(root, "memory/memory.limit_in_bytes");
 }
 
 long cgroup_pids_max(void) { return pids_max; }
@@ -58,4 +63,24 @@ long cgroup_pids_current(void) {
 
 int cgroup_is_full_with(long pids) { return pids_max > 0 && pids >= pids_max - SPARE_PIDS; }
 
-uint64_t cgroup_oom_kills(void) { return read_field(memory_events, "oom_kill"); }
+static uint64_t read_number(int fd) {
+  char text[32];
+  return read_text(fd, text, sizeof text) ? strtoull(text, 0, 10) : 0;
+}
+
+MemoryEvents cgroup_memory_events(void) {
+  return (MemoryEvents){
+    .kills = read_field(memory_events, "oom_kill"),
+    .at_limit = read_field(memory_events, "oom"),
+  };
+}
+
+// Memory is charged in batches, so the peak may be a little below the limit.
+static int has_been_at_limit(void) { return peak >= 0 && read_number(peak) + PEAK_BELOW >= read_number(limit); }
+
+int cgroup_has_killed(MemoryEvents since) { return cgroup_memory_events().kills > since.kills; }
+
+int cgroup_has_killed_for_host(MemoryEvents since) {
+  const MemoryEvents now = cgroup_memory_events();
+  return now.kills > since.kills && now.at_limit == since.at_limit && !has_been_at_limit();
+}

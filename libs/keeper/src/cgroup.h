@@ -12,7 +12,15 @@ long cgroup_pids_current(void);
 int cgroup_is_full_with(long pids);
 // Returns how many forks the limit has refused so far; always 0 where the kernel does not count them.
 uint64_t cgroup_pids_refused(void);
-// Returns how many processes of the container the kernel has killed for memory.
-uint64_t cgroup_oom_kills(void);
+// How many processes of the container the kernel has killed for memory, and how often for the container's own limit.
+// Version 1 does not count the latter.
+typedef struct {
+  uint64_t kills, at_limit;
+} MemoryEvents;
+MemoryEvents cgroup_memory_events(void);
+// Returns whether processes were killed since then, and whether that was for the memory of the whole host. In version 1
+// it never was once the container, with its cache of files, has been at its own limit.
+int cgroup_has_killed(MemoryEvents since);
+int cgroup_has_killed_for_host(MemoryEvents since);
 
 #endif

@@ -27,6 +27,9 @@ async function read(name: string, files: Record<string, string>): Promise<unknow
   return JSON.parse((await run(join(directory, 'read-cgroup'), [root])).stdout);
 }
 
+/** Numbers of `forHost` without a kill, after one at the container's own limit, and after one below it. */
+const NO_KILLS = { oomKills: 0, atLimit: 0, forHost: [0, 0, 0] };
+
 describe('the values of a control group', () => {
   test('include limits, refused forks and out-of-memory kills in version 2', async () => {
     const found = await read('v2', {
@@ -36,7 +39,7 @@ describe('the values of a control group', () => {
       'pids.events': 'max 1207\n',
       'memory.events': 'low 0\nhigh 0\nmax 1822\noom 3\noom_kill 2\noom_group_kill 0\n',
     });
-    expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2 });
+    expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2, atLimit: 3, forHost: [0, 0, 1] });
   });
 
   test('never show a full group in version 2 without limits', async () => {
@@ -46,7 +49,7 @@ describe('the values of a control group', () => {
       'pids.events': 'max 0\n',
       'memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n',
     });
-    expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
+    expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, ...NO_KILLS });
   });
 
   test('include limits, refused forks and out-of-memory kills in version 1', async () => {
@@ -55,8 +58,19 @@ describe('the values of a control group', () => {
       'pids/pids.current': '254\n',
       'pids/pids.events': 'max 42\n',
       'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n',
+      'memory/memory.max_usage_in_bytes': '60000000\n',
+      'memory/memory.limit_in_bytes': '67108864\n',
     });
-    expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5 });
+    expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5, atLimit: 0, forHost: [0, 0, 1] });
+  });
+
+  test('show no kill for the host in version 1 after a peak at the limit', async () => {
+    const found = await read('v1-peak', {
+      'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n',
+      'memory/memory.max_usage_in_bytes': '67100672\n',
+      'memory/memory.limit_in_bytes': '67108864\n',
+    });
+    expect(found).toMatchObject({ oomKills: 5, forHost: [0, 0, 0] });
   });
 
   test('count neither refused forks nor kills in version 1 of an old kernel', async () => {
@@ -65,10 +79,10 @@ describe('the values of a control group', () => {
       'pids/pids.current': '12\n',
       'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\n',
     });
-    expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, oomKills: 0 });
+    expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, ...NO_KILLS });
   });
 
   test('are zero if no control group is mounted', async () => {
-    expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, oomKills: 0 });
+    expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, ...NO_KILLS });
   });
 });

@@ -34,7 +34,8 @@ static struct {
   uint32_t grace_ms;
   ShellRun run;
   Moment since;
-  uint64_t began_at, oom_kills_before; // began_at is 0 until it runs
+  uint64_t began_at; // 0 until it runs
+  MemoryEvents memory_before;
   Report report;
   int has_report;
   int is_alone;    // it began without processes of earlier ones
@@ -59,7 +60,8 @@ static void conclude(int code, enum EndReason reason, int signal) {
     reason = SIGNALLED;
   }
   const int died = signal || code == 128 + SIGKILL;
-  if (died && reason <= SIGNALLED && cgroup_oom_kills() > entry.oom_kills_before) reason = OUT_OF_MEMORY;
+  if (died && reason <= SIGNALLED && cgroup_has_killed(entry.memory_before))
+    reason = cgroup_has_killed_for_host(entry.memory_before) ? HOST_OUT_OF_MEMORY : OUT_OF_MEMORY;
   ladder_end();
   process_limit_settle(entry.since);
   input_end();
@@ -169,7 +171,7 @@ void entry_start(const Header *header, const uint8_t *payload) {
   clocks_set(start.timeout_ms, start.no_output_timeout_ms);
   entry.has_report = 0;
   entry.is_followed = 1;
-  entry.oom_kills_before = cgroup_oom_kills();
+  entry.memory_before = cgroup_memory_events();
   entry.began_at = 0;
   entry.phase = WAITING;
   entry.is_alone = shell_is_ready() && process_limit_is_alone();

@@ -21,7 +21,17 @@ export const Request = { processes: 1, directory: 2 } as const;
 export const FileFlag = { truncate: 1, parents: 2, recursive: 4, mode: 8, exact: 16 } as const;
 
 const helloStates = ['idle', 'running', 'ended', 'no-shell'] as const;
-const endReasons = ['exited', 'signalled', 'oom', 'wall', 'no-output', 'cancelled', 'cwd', 'syntax'] as const;
+const endReasons = [
+  'exited',
+  'signalled',
+  'oom',
+  'wall',
+  'no-output',
+  'cancelled',
+  'cwd',
+  'syntax',
+  'host-memory',
+] as const;
 const shellStates = ['kept', 'partial', 'lost'] as const;
 /** Bytes of stdin that the worker may send ahead of INPUT_TAKEN. */
 export const INPUT_WINDOW_BYTES = 1 << 20;

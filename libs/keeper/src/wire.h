@@ -73,6 +73,7 @@ enum EndReason {
   CANCELLED = 5,
   NO_CWD = 6,
   SYNTAX = 7,
+  HOST_OUT_OF_MEMORY = 8,
 };
 
 enum ShellState { KEPT = 0, PARTIAL = 1, LOST = 2 };

@@ -46,6 +46,9 @@ const hostGateSchema = z.object({
   refusal: z.object({ at: z.string(), reason: z.string() }).nullable(),
   opening: z.number(),
   freeMemoryBytes: z.number(),
+  leastMemoryBytes: z.number(),
+  sessionBytes: z.number(),
+  ranOutAt: z.string().nullable(),
   freeDiskBytes: z.number().nullable(),
   memoryPressure: z.number().nullable(),
   ioPressure: z.number().nullable(),
@@ -156,6 +159,12 @@ export interface HostGate {
   opening: number;
   /** Memory that programs could use without swapping. */
   freeMemoryBytes: number;
+  /** Memory that the host keeps free. It keeps more while the kernel has killed processes for it not long ago. */
+  leastMemoryBytes: number;
+  /** Memory that the host counts for each session that is being opened. */
+  sessionBytes: number;
+  /** When the kernel last killed processes because the host's memory ran out (ISO 8601). `null` if it never did. */
+  ranOutAt: string | null;
   /** Free space on the disk of the state directory. `null` if it cannot be read. */
   freeDiskBytes: number | null;
   /** Percentage of the last 10 s in which all processes waited for memory. `null` if the kernel does not measure it. */

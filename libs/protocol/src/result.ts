@@ -134,8 +134,11 @@ export interface FailureResult extends ResultFields, WithoutError {
   outcome: 'failure';
   /** 1 to 255. If a signal ended the command, 128 plus the number of the signal. */
   exitCode: number;
-  /** How the command ended. `oom`: memory ran out, and the kernel killed one of its processes. */
-  reason: 'exited' | 'signalled' | 'oom';
+  /**
+   * How the command ended. The kernel killed one of its processes because the sandbox reached its limit of memory
+   * (`oom`), or because the memory of the whole host ran out (`host-memory`).
+   */
+  reason: 'exited' | 'signalled' | 'oom' | 'host-memory';
 }
 
 /** Result of a command that was stopped at a limit of time, or had not started by its start deadline. */
@@ -170,7 +173,7 @@ export interface BlockedResult extends ResultFields, WithoutError {
   outcome: 'blocked';
   /** Exit code of the command, 0 to 255. */
   exitCode: number;
-  reason: 'exited' | 'signalled' | 'oom';
+  reason: 'exited' | 'signalled' | 'oom' | 'host-memory';
   blocked: BlockedOutput;
 }
 
@@ -187,7 +190,7 @@ export interface ErrorResult extends ResultFields {
   outcome: 'error';
   exitCode: null;
   /** What happened to the sandbox. Absent when nothing happened to it. */
-  reason?: 'oom' | 'disk' | 'container-removed' | undefined;
+  reason?: 'oom' | 'host-memory' | 'disk' | 'container-removed' | undefined;
   /** The error; docs/errors.md lists the codes. */
   error: WireError;
   cancelReason?: undefined;

@@ -37,7 +37,7 @@ const fields = {
 };
 const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) });
 const mayBlock = { blocked: blockedSchema.optional() };
-const ownEnd = z.enum(['exited', 'signalled', 'oom']);
+const ownEnd = z.enum(['exited', 'signalled', 'oom', 'host-memory']);
 
 /**
  * A Result as stored in an event. The event has the ids. `output` is absent if it equals the only stream with output.
@@ -76,7 +76,7 @@ export const wireResultSchema = z.discriminatedUnion('outcome', [
     ...{ ...fields, ...mayBlock },
     outcome: z.literal('error'),
     exitCode: z.null(),
-    reason: z.enum(['oom', 'disk', 'container-removed']).optional(),
+    reason: z.enum(['oom', 'host-memory', 'disk', 'container-removed']).optional(),
     error: wireErrorSchema,
   }),
 ]);

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { findCrowd, findShortages, type Opening, type Thresholds } from './decide.ts';
+import { findCrowd, findShortages, type Opening } from './decide.ts';
 import type { Room } from './read-room.ts';
+import type { Thresholds } from './reserve.ts';
 
 const MIB = 2 ** 20;
 const ROOMY: Room = {
-  memory: { freeBytes: 1_000 * MIB, totalBytes: 8_000 * MIB },
+  memory: { freeBytes: 1_000 * MIB, totalBytes: 8_000 * MIB, kills: 0 },
   disk: { freeBytes: 5_000 * MIB, totalBytes: 90_000 * MIB },
   memoryPressure: 0,
   ioPressure: 0,
@@ -20,7 +21,7 @@ describe('a shortage of the host', () => {
   test.each([
     [
       'memory below the usual least',
-      { memory: { freeBytes: 255 * MIB, totalBytes: 8_000 * MIB } },
+      { memory: { freeBytes: 255 * MIB, totalBytes: 8_000 * MIB, kills: 0 } },
       'The memory of the host has 255 MiB free of 8000 MiB; SHELLFLEET_MIN_FREE_MEMORY is 256 MiB.',
     ],
     [
@@ -44,7 +45,7 @@ describe('a shortage of the host', () => {
 
   test('is none with room, at the thresholds, or where nothing can be read', () => {
     expect(shortagesOf({})).toEqual([]);
-    const memory = { freeBytes: 256 * MIB, totalBytes: 8_000 * MIB };
+    const memory = { freeBytes: 256 * MIB, totalBytes: 8_000 * MIB, kills: 0 };
     expect(shortagesOf({ memory, memoryPressure: 20, ioPressure: 80 })).toEqual([]);
     expect(shortagesOf({ disk: undefined, memoryPressure: undefined, ioPressure: undefined })).toEqual([]);
   });

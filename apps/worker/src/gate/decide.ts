@@ -1,13 +1,9 @@
-import { SESSION_BYTES, type WorkerConfig } from '../config/config.ts';
-import { describeShortage, inMib, leastFree, type Space } from '../host/free-space.ts';
+import { describeShortage, inMib, leastFree } from '../host/free-space.ts';
 import type { Room } from './read-room.ts';
+import { reserveOf, type Thresholds } from './reserve.ts';
 
 const MIB = 2 ** 20;
 const USUAL_FREE_DISK_BYTES = 1_024 * MIB;
-const USUAL_FREE_MEMORY_BYTES = 256 * MIB;
-
-/** Settings of the operator. */
-export type Thresholds = Pick<WorkerConfig, 'leastFree' | 'mostPressure'>;
 
 /** Sessions that the measured memory does not contain yet. */
 export interface Opening {
@@ -20,37 +16,47 @@ export interface Opening {
 }
 
 /** Returns why the host opens no session at present, one sentence each. */
-export function findShortages(stateDirectory: string, room: Room, thresholds: Thresholds): string[] {
+export function findShortages(
+  stateDirectory: string,
+  room: Room,
+  thresholds: Thresholds,
+  reserve = reserveOf(room.memory, thresholds),
+): string[] {
   const { mostPressure } = thresholds;
   const { disk, memory, memoryPressure, ioPressure } = room;
   const leastDisk = disk && leastFree(disk, thresholds.leastFree.diskBytes, USUAL_FREE_DISK_BYTES);
   return [
     disk && leastDisk && describeShortage(`The disk of ${stateDirectory}`, disk, leastDisk, 'SHELLFLEET_MIN_FREE_DISK'),
-    describeShortage('The memory of the host', memory, leastMemory(memory, thresholds), 'SHELLFLEET_MIN_FREE_MEMORY'),
+    describeShortage('The memory of the host', memory, reserve.leastBytes, reserve.setting),
     describePressure('memory', memoryPressure, mostPressure.memory, 'SHELLFLEET_MAX_MEMORY_PRESSURE'),
     describePressure('disks', ioPressure, mostPressure.io, 'SHELLFLEET_MAX_IO_PRESSURE'),
   ].filter((problem) => typeof problem === 'string');
 }
 
 /** Returns why a host without shortages takes no further session until those that it opens are open. */
-export function findCrowd({ memory }: Room, opening: Opening, thresholds: Thresholds): string | undefined {
+export function findCrowd(
+  { memory }: Room,
+  opening: Opening,
+  thresholds: Thresholds,
+  reserve = reserveOf(memory, thresholds),
+): string | undefined {
   const { sessions, waiting, mostWaiting } = opening;
-  const neededBytes = sessions * SESSION_BYTES;
-  const leastBytes = leastMemory(memory, thresholds);
-  if (memory.freeBytes - neededBytes < leastBytes)
-    return `The memory of the host has ${inMib(memory.freeBytes)} free, of which ${sessions} sessions that are being opened may take ${inMib(neededBytes)}; SHELLFLEET_MIN_FREE_MEMORY is ${inMib(leastBytes)}.`;
+  const neededBytes = sessions * reserve.sessionBytes;
+  if (memory.freeBytes - neededBytes < reserve.leastBytes)
+    return `The memory of the host has ${inMib(memory.freeBytes)} free, of which ${sessions} sessions that are being opened may take ${inMib(neededBytes)}; ${reserve.setting} is ${inMib(reserve.leastBytes)}.`;
   if (waiting >= mostWaiting) return `${waiting} sessions of this host wait until others have been opened.`;
   return undefined;
 }
 
 /** Returns the number of further sessions for which there is memory. */
-export function countPlaces({ memory }: Room, { sessions }: Pick<Opening, 'sessions'>, thresholds: Thresholds): number {
-  const roomBytes = memory.freeBytes - leastMemory(memory, thresholds);
-  return Math.max(0, Math.floor(roomBytes / SESSION_BYTES) + 1 - sessions);
+export function countPlaces(
+  { memory }: Room,
+  { sessions }: Pick<Opening, 'sessions'>,
+  thresholds: Thresholds,
+  { leastBytes, sessionBytes } = reserveOf(memory, thresholds),
+): number {
+  return Math.max(0, Math.floor((memory.freeBytes - leastBytes) / sessionBytes) + 1 - sessions);
 }
-
-const leastMemory = (memory: Space, { leastFree: { memoryBytes } }: Thresholds) =>
-  leastFree(memory, memoryBytes, USUAL_FREE_MEMORY_BYTES);
 
 function describePressure(of: string, percent: number | undefined, most: number, variable: string) {
   if (percent === undefined || percent <= most) return undefined;

@@ -5,7 +5,7 @@ import type { Room } from './read-room.ts';
 
 const MIB = 2 ** 20;
 const room: Room = {
-  memory: { freeBytes: 1_000 * MIB, totalBytes: 8_000 * MIB },
+  memory: { freeBytes: 1_000 * MIB, totalBytes: 8_000 * MIB, kills: 0 },
   disk: undefined,
   memoryPressure: undefined,
   ioPressure: 3,
@@ -15,8 +15,8 @@ const onRoom = vi.fn();
 let engineProblem: string | undefined;
 let gate: Gate;
 
-const setFree = (mib: number) => {
-  room.memory = { freeBytes: mib * MIB, totalBytes: 8_000 * MIB };
+const setFree = (mib: number, kills = 0) => {
+  room.memory = { freeBytes: mib * MIB, totalBytes: 8_000 * MIB, kills };
 };
 
 beforeEach(async () => {
@@ -55,7 +55,8 @@ describe('the gate of a host', () => {
     expect(gate.admits()).toBe(true);
     expect(gate.describe()).toEqual({
       ...{ reason: null, refusal: { at: '1970-01-01T00:00:01.000Z', reason: SHORT }, opening: 0 },
-      ...{ freeMemoryBytes: 1_000 * MIB, freeDiskBytes: null, memoryPressure: null, ioPressure: 3 },
+      ...{ freeMemoryBytes: 1_000 * MIB, leastMemoryBytes: 256 * MIB, sessionBytes: 16 * MIB, ranOutAt: null },
+      ...{ freeDiskBytes: null, memoryPressure: null, ioPressure: 3 },
     });
   });
 
@@ -78,6 +79,37 @@ describe('the gate of a host', () => {
     await opened;
     await vi.advanceTimersByTimeAsync(1_000);
     expect([gate.admits(), gate.describe().opening]).toEqual([true, 0]);
+  });
+
+  test('pauses after kills for the memory of the host, and keeps more memory free', async () => {
+    setFree(100);
+    await vi.advanceTimersByTimeAsync(1_000);
+    setFree(600, 2);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const ranOut = 'The memory of the host ran out at 1970-01-01T00:00:02.000Z, and the kernel killed processes.';
+    expect([gate.admits(), gate.problems(), gate.describe()]).toMatchObject([
+      false,
+      [],
+      {
+        ...{ reason: `${ranOut} It takes no session until 1970-01-01T00:00:12.000Z.`, leastMemoryBytes: 512 * MIB },
+        ...{ sessionBytes: 32 * MIB, ranOutAt: '1970-01-01T00:00:02.000Z' },
+      },
+    ]);
+    expect(gate.warnings()).toEqual([
+      `${ranOut} It keeps 512 MiB free for now, and counts 32 MiB for each session that is being opened. Lower SHELLFLEET_SLOTS, or the sessions' limits.memoryBytes.`,
+    ]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([gate.admits(), gate.places()]).toEqual([true, 3]);
+    setFree(400, 2);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(gate.problems()).toEqual([
+      'The memory of the host has 400 MiB free of 8000 MiB; SHELLFLEET_MIN_FREE_MEMORY, raised since the kernel killed processes, is 512 MiB.',
+    ]);
+    // A session reports what no measurement showed.
+    gate.ranOutOfMemory();
+    expect(gate.describe()).toMatchObject({ leastMemoryBytes: 1_024 * MIB, sessionBytes: 64 * MIB });
+    await vi.advanceTimersByTimeAsync(30 * 60_000);
+    expect([gate.admits(), gate.warnings(), gate.describe().leastMemoryBytes]).toEqual([true, [], 256 * MIB]);
   });
 
   test('is closed while many wait to be opened, and reports each that was opened', async () => {

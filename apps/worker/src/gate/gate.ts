@@ -3,8 +3,11 @@ import { repeat } from '@shellfleet/concurrency';
 import type { HostGate } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Logger } from 'pino';
-import { countPlaces, findCrowd, findShortages, type Thresholds } from './decide.ts';
+import { hasRunOut } from '../host/host-memory.ts';
+import { countPlaces, findCrowd, findShortages } from './decide.ts';
+import { type Lesson, learn } from './lesson.ts';
 import type { Room } from './read-room.ts';
+import { describeLesson, findPause, reserveOf, type Thresholds } from './reserve.ts';
 
 // The gate decides, before each fetch of a session, whether this host takes one.
 // GATE-1. With a shortage (of memory, of disk, by pressure, of an engine) the host opens no shell, and its sessions
@@ -12,6 +15,8 @@ import type { Room } from './read-room.ts';
 // GATE-2. Memory is measured at intervals. Sessions that were being opened then, and those taken since, count with an
 //         estimate in addition. For their sake the host takes no further session, but none leaves.
 // GATE-3. While many sessions wait here to be opened, further ones wait in the queue, where any host can take them.
+// GATE-4. When the kernel kills processes for the memory of the whole host, the host takes no session for a moment, and
+//         keeps more memory free from then on (lesson.ts).
 
 /** Interval of measurements, and so the delay until a host with room takes sessions again. */
 const INTERVAL_MS = 1_000;
@@ -41,6 +46,10 @@ export interface Gate {
   places(): number;
   /** Counts a session that was taken (GATE-2). */
   taken(): void;
+  /** Tells that the kernel killed processes because the memory of the host ran out (GATE-4). */
+  ranOutOfMemory(): void;
+  /** Returns what the operator should know, one sentence each. */
+  warnings(): string[];
   /** Opens a session's sandbox when its turn has come. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   /** Returns the state for a heartbeat. */
@@ -57,17 +66,25 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   let unmeasured = 0;
   let refusal: HostGate['refusal'] = null;
   let refusedLast = false;
+  let lesson: Lesson | undefined;
 
+  const reserve = () => reserveOf(room.memory, thresholds, lesson, Date.now());
+  const ranOutOfMemory = () => {
+    lesson = learn(lesson, Date.now());
+    logger.warn({ factor: lesson.factor }, 'host.memory-ran-out');
+  };
   const judge = () => {
     const wasShort = shortages.length > 0;
-    shortages = findShortages(stateDirectory, room, thresholds);
+    shortages = findShortages(stateDirectory, room, thresholds, reserve());
     if (!wasShort && shortages.length > 0) logger.warn({ problem: shortages.join(' ') }, 'host.short');
     if (wasShort && shortages.length === 0) logger.info('host.has-room');
     if (refusedLast) onRoom();
   };
   judge();
   const measure = async () => {
+    const { memory: before } = room;
     room = await options.readRoom(stateDirectory);
+    if (hasRunOut([before, room.memory], thresholds.leastFree.memoryBytes)) ranOutOfMemory();
     unmeasured = limit.activeCount + limit.pendingCount;
     judge();
   };
@@ -78,7 +95,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const found = problems();
     if (found.length > 0) return found.join(' ');
     const opening = { sessions: unmeasured, waiting: limit.pendingCount, mostWaiting: MOST_WAITING };
-    return findCrowd(room, opening, thresholds);
+    return findPause(lesson, Date.now()) ?? findCrowd(room, opening, thresholds, reserve());
   };
   return {
     problems,
@@ -88,10 +105,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
       if (why !== undefined) refusal = { at: new Date().toISOString(), reason: why };
       return !refusedLast;
     },
-    places: () => countPlaces(room, { sessions: unmeasured }, thresholds),
+    places: () => countPlaces(room, { sessions: unmeasured }, thresholds, reserve()),
     taken() {
       unmeasured += 1;
     },
+    ranOutOfMemory,
+    warnings: () => describeLesson(lesson, reserve(), Date.now()),
     limitOpening: (open) =>
       limit(open).finally(() => {
         if (refusedLast) onRoom();
@@ -99,6 +118,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     describe: () => ({
       ...{ reason: reason() ?? null, refusal, opening: limit.activeCount + limit.pendingCount },
       ...{ freeMemoryBytes: room.memory.freeBytes, freeDiskBytes: room.disk?.freeBytes ?? null },
+      ...{ leastMemoryBytes: reserve().leastBytes, sessionBytes: reserve().sessionBytes },
+      ranOutAt: lesson === undefined ? null : new Date(lesson.at).toISOString(),
       ...{ memoryPressure: room.memoryPressure ?? null, ioPressure: room.ioPressure ?? null },
     }),
     close: rounds.close,

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { readDiskSpace, readMemory, type Space } from '../host/free-space.ts';
+import { readDiskSpace, type Space } from '../host/free-space.ts';
+import type { HostMemory, MemoryReading } from '../host/host-memory.ts';
 
 /** What a host has left for further sessions, as measured at one time. */
 export interface Room {
-  memory: Space;
+  memory: MemoryReading;
   /** Disk of the state directory. Undefined if the directory is gone. */
   disk: Space | undefined;
   /**
@@ -15,9 +16,9 @@ export interface Room {
   ioPressure: number | undefined;
 }
 
-export async function readRoom(stateDirectory: string): Promise<Room> {
+export async function readRoom(stateDirectory: string, hostMemory: HostMemory): Promise<Room> {
   const [memory, disk, memoryPressure, ioPressure] = await Promise.all([
-    readMemory(),
+    hostMemory.read(),
     readDiskSpace(stateDirectory),
     readPressure('memory', 'avg10'),
     readPressure('io', 'avg60'),

@@ -16,8 +16,8 @@ export async function readDiskSpace(path: string): Promise<Space | undefined> {
 }
 
 /** Returns the memory that programs could use without swapping. */
-export async function readMemory(): Promise<Space> {
-  const text = await readFile('/proc/meminfo', 'utf8').catch(() => '');
+export async function readMemory(path = '/proc/meminfo'): Promise<Space> {
+  const text = await readFile(path, 'utf8').catch(() => '');
   const available = /^MemAvailable:\s+(\d+) kB$/m.exec(text)?.[1];
   return { freeBytes: available === undefined ? freemem() : Number(available) * 1_024, totalBytes: totalmem() };
 }

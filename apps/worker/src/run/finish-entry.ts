@@ -66,6 +66,7 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
             hostEntries.endedCommands.record();
           }
           uses.addOutput(owner.keys.tenant, result.totals.stdoutBytes + result.totals.stderrBytes);
+          if (result.reason === 'host-memory') context.onHostMemory();
           describe(entry, result, context);
           if (ended.noted !== true) noteEnd(entry, result, context);
         }

@@ -8,6 +8,7 @@ import type { Admission } from '../admission/admission.ts';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { Audit } from '../audit/audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
+import type { HostMemory } from '../host/host-memory.ts';
 import type { TenantUses } from '../host/tenant-use.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
@@ -38,6 +39,7 @@ export interface HostServices {
   readonly journal: Journal;
   readonly redisLosses: RedisLosses;
   readonly audit: Audit;
+  readonly hostMemory: HostMemory;
   readonly logger: Logger;
 }
 
@@ -58,6 +60,8 @@ export interface SessionHost extends HostServices {
   /** Limits how many sandboxes of the host are opened at a time. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
   readonly pools: Pick<WarmPools, 'take' | 'tend'>;
+  /** Tells that a command or a sandbox was killed because the memory of the host ran out. */
+  onHostMemory(): void;
   readonly kept: KeptSandboxes;
   readonly hostEntries: RunningEntries;
   readonly hostAdmission: Admission;

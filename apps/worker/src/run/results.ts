@@ -97,6 +97,7 @@ function toResultEnd(end: ShellEnd, sessionId: string, { cwd = '', timeoutMs, no
       return { outcome: 'error', error: missingCwd(sessionId, cwd) };
     case 'signalled':
     case 'oom':
+    case 'host-memory':
       return { outcome: 'failure', exitCode: exitCodeOf(end), reason: end.reason };
     case 'syntax':
       return { outcome: 'failure', exitCode: exitCodeOf(end), reason: 'exited' };

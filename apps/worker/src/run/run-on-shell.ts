@@ -142,6 +142,14 @@ function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionCont
     const message = `The sandbox of session ${session} ran out of memory (limit ${memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
     return { type: 'failed', error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'oom' }), reason: 'oom' };
   }
+  if (death?.reason === 'host-memory') {
+    const message = `The memory of the host of session ${session} ran out, and the kernel killed the sandbox, which was within its own limit. The next command gets a new shell.`;
+    return {
+      type: 'failed',
+      error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'host-memory' }),
+      reason: 'host-memory',
+    };
+  }
   if (death?.reason === 'disk') {
     const message = `The sandbox of session ${session} filled the disk of its host, so it was ended, and its files were removed. The next command gets a new shell.`;
     return {

@@ -4,6 +4,7 @@ import type { SessionImages } from '@shellfleet/policy';
 import type { PolicyName } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { WorkerConfig } from '../config/config.ts';
+import type { HostMemory } from '../host/host-memory.ts';
 import { openBubblewrap } from './bubblewrap/bubblewrap-enclosure.ts';
 import { openCodex } from './codex/codex-enclosure.ts';
 import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
@@ -33,6 +34,7 @@ export interface SandboxDirectories {
 type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
   transport: SandboxTransport;
   sessionImages?: SessionImages | undefined;
+  hostMemory?: HostMemory;
 };
 
 /** Opens exactly the policies that the operator lists. Only the docker policy needs an engine. Throws if one fails. */
@@ -82,6 +84,7 @@ export async function openDocker(
       login: (registry) => readLogin(registry, config.registryLogins),
     },
     disk: { limitBytes: config.diskBytes, leastFreeBytes: config.leastFree.diskBytes },
+    ...(config.hostMemory === undefined ? {} : { hostMemory: config.hostMemory }),
     logger,
     allowances: {
       images: config.images,

@@ -41,8 +41,11 @@ export interface SandboxImage {
 }
 
 export interface SandboxDeath {
-  /** Reason of the end. `exited`: the keeper ended. `disk`: this host ended a sandbox that filled the disk. */
-  reason: 'oom' | 'disk' | 'removed' | 'killed' | 'exited';
+  /**
+   * Reason of the end. `exited`: the keeper ended. `disk`: this host ended a sandbox that filled the disk. `oom`: the
+   * sandbox reached its limit of memory. `host-memory`: the kernel killed it for the memory of the whole host.
+   */
+  reason: 'oom' | 'host-memory' | 'disk' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
 }
 

@@ -97,6 +97,7 @@ async function runOwn(
 function describeFailure({ reason, exitCode, signal }: ShellEnd, timeoutMs?: number): string | undefined {
   if (reason === 'wall') return `took longer than ${timeoutMs} ms`;
   if (reason === 'oom') return 'ran out of memory';
+  if (reason === 'host-memory') return 'was killed, because the memory of its host ran out';
   if (reason === 'cancelled') return 'was stopped: the session is closing';
   if (exitCode !== 0) return `failed with exit code ${exitCode}`;
   return reason === 'exited' ? undefined : `was ended by ${signal ?? reason}`;

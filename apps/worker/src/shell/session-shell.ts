@@ -462,6 +462,8 @@ function describeDeath(death: SandboxDeath | undefined): string {
       return 'the sandbox was replaced';
     case 'oom':
       return 'the sandbox ran out of memory';
+    case 'host-memory':
+      return 'the memory of its host ran out, and the kernel killed the sandbox';
     case 'disk':
       return 'the sandbox filled the disk of its host, and was ended';
     case 'removed':

@@ -44,8 +44,10 @@ export type ShellEndReason =
   | 'exited'
   /** A signal ended the shell itself. */
   | 'signalled'
-  /** The kernel killed a process of this entry because memory ran out. */
+  /** The kernel killed a process of this entry because the sandbox reached its limit of memory. */
   | 'oom'
+  /** The kernel killed a process of this entry because the memory of the whole host ran out. */
+  | 'host-memory'
   | 'wall'
   | 'no-output'
   | 'cancelled'

@@ -8,6 +8,7 @@ import { ulid } from 'ulid';
 import type { Signatures } from '../admission/create-admission.ts';
 import { openAudit } from '../audit/file-audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
+import { HostMemory } from '../host/host-memory.ts';
 import { readSessionImages } from '../host/session-image-names.ts';
 import { openStateDirectory, readSealKey, type StateDirectory } from '../host/state-directory.ts';
 import { openJournal } from '../journal/journal.ts';
@@ -44,9 +45,10 @@ export async function openServices(given: WorkerConfig, version: string, logger:
   const clockProblem = await connected.clockProblem;
   if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
   const sessionImages = await readSessionImages(settings.stateDirectory, version);
+  const hostMemory = new HostMemory(settings.leastFree.memoryBytes);
   const [sandboxes, tools] = await Promise.all([
     chooseTransport(settings, directory, logger).then((transport) =>
-      openPolicies({ ...settings, transport, sessionImages }, directory, logger),
+      openPolicies({ ...settings, transport, sessionImages, hostMemory }, directory, logger),
     ),
     loadTools(settings.tools, settings.toolEnv, toolMark(namespace, hostId), logger),
   ]);
@@ -74,7 +76,7 @@ export async function openServices(given: WorkerConfig, version: string, logger:
   });
   const services: HostServices = {
     ...{ settings, hostId, boot: ulid(), machine: digestOf(hostKey), version, namespace, fleet: fleetKeys(namespace) },
-    ...{ connected, redis, sandboxes, audit, journal, redisLosses, logger },
+    ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, logger },
     sealer: createSealer(sealKeys, { verifier }),
     overflowLogs: createOverflowLogs(directory.logs, settings.logs),
   };

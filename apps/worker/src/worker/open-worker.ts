@@ -93,7 +93,8 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const stopping = new AbortController();
   const closed = new AbortController();
   const gate = await openGate({
-    ...{ stateDirectory: settings.stateDirectory, thresholds: settings, readRoom, logger, onRoom: onFree },
+    ...{ stateDirectory: settings.stateDirectory, thresholds: settings, logger, onRoom: onFree },
+    readRoom: (stateDirectory) => readRoom(stateDirectory, services.hostMemory),
     engineProblem: () => services.sandboxes.problem(),
   });
   const requests = await readOperatorRequests(services);
@@ -115,6 +116,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     takesNew: () => !isDraining() && gate.problems().length === 0,
     limitOpening: (open) => gate.limitOpening(open),
     pools,
+    onHostMemory: () => gate.ranOutOfMemory(),
     onAsked: (tenant) => announcer?.asked(tenant),
     signal: closed.signal,
   });
@@ -129,7 +131,13 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const settling = new Settling({ ...services, onSettled: onFree });
   const otherFleets = await watchOtherFleets(services);
   const warnings = () =>
-    [options.warnings(), announcer?.warnings ?? [], otherFleets.warnings(), fleetConfiguration.warnings()].flat();
+    [
+      options.warnings(),
+      gate.warnings(),
+      announcer?.warnings ?? [],
+      otherFleets.warnings(),
+      fleetConfiguration.warnings(),
+    ].flat();
   const heartbeat = await startHeartbeat({
     ...{ redis, fleet, claim, leases: host.leases, logger, onReplaced: options.onReplaced },
     requireFleet: (via) =>
@@ -179,9 +187,10 @@ async function createSessionHost(
     takesNew,
     limitOpening,
     pools,
+    onHostMemory,
     fleetConfiguration,
     ...asking
-  }: Pick<SessionHost, 'takesNew' | 'limitOpening' | 'pools'> &
+  }: Pick<SessionHost, 'takesNew' | 'limitOpening' | 'pools' | 'onHostMemory'> &
     Pick<OpenWorker, 'fleetConfiguration'> & { onAsked(tenant: string): void; signal: AbortSignal },
 ): Promise<SessionHost> {
   const { settings } = services;
@@ -200,6 +209,7 @@ async function createSessionHost(
     mostIdleMs: (tenant) => fleetConfiguration.idleTimeouts().get(tenant) ?? Number.POSITIVE_INFINITY,
     ...{ jobs, leases: createLeases(jobs), offers, serves: (spec) => canServe.spec(spec), takesNew, limitOpening },
     pools,
+    onHostMemory,
     kept: new KeptSandboxes(services),
     hostEntries: new RunningEntries(),
     ...{ hostAdmission: admission(approvals), approvals },

@@ -4,7 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { toReasons } from './fleet-load.ts';
 
 const CLASS = 'docker~1.key';
-const GATE = { refusal: null, opening: 0, freeMemoryBytes: 0, freeDiskBytes: 0, memoryPressure: 0, ioPressure: 0 };
+const GATE = {
+  ...{ refusal: null, opening: 0, freeMemoryBytes: 0, freeDiskBytes: 0, memoryPressure: 0, ioPressure: 0 },
+  ...{ leastMemoryBytes: 0, sessionBytes: 0, ranOutAt: null },
+};
 const beat = (more: Partial<HostBeat> = {}): HostBeat =>
   hostBeatSchema.parse({
     ...{ slots: 4, free: 0, policies: ['docker'], version: '1', boot: 'b', sealKeys: ['key'], schema: 1 },

@@ -9,6 +9,7 @@ const GATE = {
   freeDiskBytes: 0,
   memoryPressure: 1.5,
   ioPressure: null,
+  ...{ leastMemoryBytes: 0, sessionBytes: 0, ranOutAt: null },
 };
 const HOST: HostInfo = {
   ...{ id: 'h1', state: 'up', slots: 40, free: 12, sessions: 28, running: 7, commandsPerSecond: 41.25 },

@@ -3,6 +3,7 @@ import { withResolvers } from '@shellfleet/concurrency';
 import { tryJson } from '@shellfleet/protocol';
 import type { Docker } from '@shellfleet/vendor/dockerode';
 import { z } from 'zod';
+import { engineReportsLimitsOnly, type HostMemory } from '../../host/host-memory.ts';
 import type { SandboxDeath } from '../sandbox.ts';
 import { isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
@@ -39,13 +40,16 @@ interface Watched {
 export class DeathWatch {
   readonly #engine: Engine;
   readonly #labels: string[];
+  readonly #hostMemory: Pick<HostMemory, 'hasRunOut'> | undefined;
   readonly #watched = new Map<string, Watched>();
   readonly #closing = new AbortController();
   #loop: Promise<void> | undefined;
 
-  constructor(engine: Engine, labels: string[]) {
+  /** Without `hostMemory`, no death is one for the memory of the whole host. */
+  constructor(engine: Engine, labels: string[], hostMemory?: Pick<HostMemory, 'hasRunOut'>) {
     this.#engine = engine;
     this.#labels = labels;
+    this.#hostMemory = hostMemory;
   }
 
   /** Resolves when the running container has ended. */
@@ -140,11 +144,18 @@ export class DeathWatch {
   }
 
   async #reasonOf(containerId: string, watched: Watched): Promise<SandboxDeath['reason']> {
-    if (isRecent(watched.oomAt)) return 'oom';
+    if (isRecent(watched.oomAt)) return this.#reasonByMemory(true);
     if (watched.isDestroyed) return 'removed';
     const state = await this.#stateOf(containerId).catch(() => undefined);
     if (state === 'gone' || state?.Status === 'removing' || state?.Dead) return 'removed';
-    return state?.OOMKilled && !watched.isKilled ? 'oom' : 'killed';
+    return watched.isKilled ? 'killed' : this.#reasonByMemory(state?.OOMKilled === true);
+  }
+
+  /** Returns the reason of a death that nobody asked for. `isReported`: the engine calls it out of memory. */
+  async #reasonByMemory(isReported: boolean): Promise<SandboxDeath['reason']> {
+    if (isReported && engineReportsLimitsOnly()) return 'oom';
+    if (await this.#hostMemory?.hasRunOut()) return 'host-memory';
+    return isReported ? 'oom' : 'killed';
   }
 
   async #stateOf(containerId: string): Promise<Docker.ContainerInspectInfo['State'] | 'gone'> {

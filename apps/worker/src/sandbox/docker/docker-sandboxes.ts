@@ -4,6 +4,7 @@ import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import { parseKeyspace, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { HostMemory } from '../../host/host-memory.ts';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import {
@@ -61,6 +62,8 @@ export interface DockerSandboxesOptions extends PlannerOptions {
   /** Bounds of what is kept for a post-mortem. Default: nothing is kept. */
   keep?: { containers: number; ageMs: number };
   disk?: DiskBounds;
+  /** Tells deaths for the memory of the whole host from others. Default: it does not. */
+  hostMemory?: Pick<HostMemory, 'hasRunOut'>;
   /** Record, budget and logins of images. Default: a record beside `directory`, no budget and no logins. */
   images?: HostImagesOptions;
   logger?: Logger;
@@ -122,7 +125,7 @@ class DockerSandboxes implements Sandboxes {
     this.#assignments = assignments;
     this.#options = options;
     this.images = images;
-    this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId));
+    this.#deaths = new DeathWatch(engine, hostFilter(options.namespace, options.hostId), options.hostMemory);
     this.#uids = options.uids && new SessionUids(options.uids);
     this.#passwd = new SessionPasswd(engine);
     const imageUsers = new ImageUsers(this.#passwd, options.allowances.users);

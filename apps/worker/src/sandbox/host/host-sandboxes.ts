@@ -55,6 +55,7 @@ const KEEPER_DIRECTORY = '/.shellfleet';
 const RUN_DIRECTORY = '/.shellfleet-run';
 const KILL_DEADLINE_MS = 5_000;
 const SIGNALLED = 128;
+const NO_EVENTS = { kills: 0, atLimit: false };
 
 export interface HostSandboxesOptions {
   namespace: string;
@@ -346,8 +347,10 @@ export class HostSandboxes implements Sandboxes {
     // An enclosure exits with a number above SIGNALLED when its program was killed.
     const isKilled = end?.how === 'killed' || (end?.number ?? 0) > SIGNALLED;
     if (end !== undefined && !isKilled) return { reason: 'exited', exitCode: end.number };
-    const oomKills = await this.#parts.groups?.oomKills(name).catch(() => 0);
-    return { reason: (oomKills ?? 0) > 0 ? 'oom' : 'killed', exitCode: null };
+    const { kills, atLimit } = (await this.#parts.groups?.memoryEvents(name).catch(() => undefined)) ?? NO_EVENTS;
+    if (kills === 0) return { reason: 'killed', exitCode: null };
+    // Without its own limit, the group lost processes for the memory of the whole host.
+    return { reason: atLimit ? 'oom' : 'host-memory', exitCode: null };
   }
 
   async #remove(name: string): Promise<void> {

@@ -6,13 +6,19 @@ import type { HostPolicyPlan } from '@shellfleet/policy';
 
 export type GroupLimits = NonNullable<HostPolicyPlan['group']>;
 
+export interface MemoryEvents {
+  /** Processes of the group that the kernel killed for memory. */
+  kills: number;
+  /** Whether some of them were killed at the group's own limit. In version 1: whether the group has been at it. */
+  atLimit: boolean;
+}
+
 export interface ControlGroups {
   /**
    * Creates a group. Returns the launcher's arguments: `controller=directory` each, without a controller in version 2.
    */
   create(name: string, limits: GroupLimits): Promise<string[]>;
-  /** Returns how many of the group's processes were killed because memory ran out. */
-  oomKills(name: string): Promise<number>;
+  memoryEvents(name: string): Promise<MemoryEvents>;
   /** Returns the processor time of the group's processes. Undefined where the kernel does not count it there. */
   processorMs(name: string): Promise<number | undefined>;
   /** Removes an empty group. Does nothing when it is missing. */

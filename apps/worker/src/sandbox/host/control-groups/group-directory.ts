@@ -17,9 +17,9 @@ export async function setValueIfThere(directory: string, file: string, value: nu
   if (existsSync(`${directory}/${file}`)) await setValue(directory, file, value);
 }
 
-/** Reads how many processes were killed for memory. The counter has the same name in both versions. */
-export async function readOomKills(path: string): Promise<number> {
-  return Number(/^oom_kill (\d+)$/m.exec(await readFile(path, 'utf8'))?.[1] ?? 0);
+/** Reads a counter in a file with a name and a number in each line. A missing one is 0. */
+export async function readCounter(path: string, name: string): Promise<number> {
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await readFile(path, 'utf8'))?.[1] ?? 0);
 }
 
 export async function makeGroup(directory: string): Promise<void> {

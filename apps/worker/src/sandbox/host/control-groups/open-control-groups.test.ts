@@ -41,7 +41,7 @@ describe('control groups of version 2', () => {
       '32',
       '50000 100000',
     ]);
-    expect(await groups.oomKills('one')).toBe(2);
+    expect(await groups.memoryEvents('one')).toEqual({ kills: 2, atLimit: true });
     await lay('ours/host/one', { 'cpu.stat': 'usage_usec 1500\nuser_usec 1000\n' });
     expect(await groups.processorMs('one')).toBe(1.5);
     expect(await groups.names()).toEqual(['one']);
@@ -66,7 +66,11 @@ describe('control groups of version 1', () => {
       await read('cpu/ours/one/cpu.cfs_period_us'),
       await read('cpu/ours/one/cpu.cfs_quota_us'),
     ]).toEqual(['67108864', '32', '100000', '50000']);
-    expect([await groups.oomKills('one'), await groups.processorMs('one')]).toEqual([7, undefined]);
+    await lay('memory/ours/one', { 'memory.max_usage_in_bytes': '50000000\n' });
+    expect(await groups.memoryEvents('one')).toEqual({ kills: 7, atLimit: false });
+    await lay('memory/ours/one', { 'memory.max_usage_in_bytes': '67100672\n' });
+    expect(await groups.memoryEvents('one')).toEqual({ kills: 7, atLimit: true });
+    expect(await groups.processorMs('one')).toBeUndefined();
     await lay('cpu/ours/one', { 'cpuacct.usage': '2500000\n' });
     expect(await groups.processorMs('one')).toBe(2.5);
   });

@@ -10,7 +10,7 @@ export async function openControlGroups(top: string, below: string): Promise<Con
   const groups = existsSync(`${top}/cgroup.controllers`) ? new Version2(top, below) : new Version1(top, below);
   try {
     await groups.create(PROBE, { memoryBytes: 2 ** 26, cpus: 1, pids: 16 });
-    await groups.oomKills(PROBE);
+    await groups.memoryEvents(PROBE);
     await groups.remove(PROBE);
     return groups;
   } catch (error) {

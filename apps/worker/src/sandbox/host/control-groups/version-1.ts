@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { ControlGroups, GroupLimits } from './control-groups.ts';
+import type { ControlGroups, GroupLimits, MemoryEvents } from './control-groups.ts';
 import {
   CPU_PERIOD_MICROS,
   listGroups,
   makeGroup,
-  readOomKills,
+  readCounter,
   removeEmptyParents,
   removeGroup,
   setValue,
@@ -13,6 +13,8 @@ import {
 } from './group-directory.ts';
 
 const CONTROLLERS = ['memory', 'pids', 'cpu'] as const;
+/** Memory is charged in batches, so the peak may be a little below the limit. */
+const PEAK_BELOW_BYTES = 2 ** 20;
 type Controller = (typeof CONTROLLERS)[number];
 
 export class Version1 implements ControlGroups {
@@ -42,8 +44,15 @@ export class Version1 implements ControlGroups {
     return CONTROLLERS.map((controller) => `${controller}=${this.#directory(controller, name)}`);
   }
 
-  oomKills(name: string): Promise<number> {
-    return readOomKills(`${this.#directory('memory', name)}/memory.oom_control`);
+  async memoryEvents(name: string): Promise<MemoryEvents> {
+    const directory = this.#directory('memory', name);
+    const read = async (file: string) => Number(await readFile(`${directory}/${file}`, 'utf8'));
+    const [kills, peak, limit] = await Promise.all([
+      readCounter(`${directory}/memory.oom_control`, 'oom_kill'),
+      read('memory.max_usage_in_bytes'),
+      read('memory.limit_in_bytes'),
+    ]);
+    return { kills, atLimit: peak + PEAK_BELOW_BYTES >= limit };
   }
 
   /** Reads the count of the controller `cpuacct`, which most systems mount together with `cpu`. */

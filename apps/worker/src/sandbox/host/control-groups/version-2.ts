@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import type { ControlGroups, GroupLimits } from './control-groups.ts';
+import type { ControlGroups, GroupLimits, MemoryEvents } from './control-groups.ts';
 import {
   CPU_PERIOD_MICROS,
   listGroups,
   makeGroup,
-  readOomKills,
+  readCounter,
   removeEmptyParents,
   removeGroup,
   setValue,
@@ -35,8 +35,9 @@ export class Version2 implements ControlGroups {
     return [`=${directory}`];
   }
 
-  oomKills(name: string): Promise<number> {
-    return readOomKills(`${this.#parent}/${name}/memory.events`);
+  async memoryEvents(name: string): Promise<MemoryEvents> {
+    const path = `${this.#parent}/${name}/memory.events`;
+    return { kills: await readCounter(path, 'oom_kill'), atLimit: (await readCounter(path, 'oom')) > 0 };
   }
 
   async processorMs(name: string): Promise<number | undefined> {
