@@ -69,7 +69,6 @@ const allowed: Seed[] = [
   ['libs/vendor/src/z.ts', "export { Queue } from 'bullmq';\nimport type Docker from 'dockerode';"],
   ['libs/placement/src/z.ts', "import { Queue } from '@shellfleet/vendor/bullmq';"],
   ['libs/client/src/queue/tools-queue.ts', "import { Queue } from '@shellfleet/vendor/bullmq';"],
-  ['apps/worker/src/queue/tool-jobs.ts', "import { Queue } from '@shellfleet/vendor/bullmq';"],
   ['apps/worker/src/sandbox/docker/z.ts', "import { loadDockerode } from '@shellfleet/vendor/dockerode';"],
   ['apps/worker/src/output/z.ts', "import { cut } from './cut.ts';\nimport '@shellfleet/protocol';"],
   ['apps/worker/src/config/config.ts', 'export const level = process.env.LEVEL;'],

@@ -1,4 +1,4 @@
-import { fleetKeys } from '@shellfleet/protocol';
+import { fleetKeys, tenantKeys } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { keyspaceOf } from '../support/keyspace.ts';
@@ -34,7 +34,7 @@ describe('a session', () => {
         await own.restart();
         // When an accepted command is gone, the client first opens the session again, which adds it to the index.
         await until(
-          () => own.redis.zscore(keys.index, 'default:s'),
+          () => own.redis.zscore(tenantKeys(keyspaceOf(stack.namespace), 'default').index, 's'),
           (score) => score !== null,
         );
         await until(

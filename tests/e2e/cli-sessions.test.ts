@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fleetKeys } from '@shellfleet/protocol';
+import { tenantKeys } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
@@ -155,8 +155,8 @@ describe('sessions on the command line', () => {
     const expected = ['job-1', 'job-2'].map((id) => [id, 'closed', 'string', 'a caller closed it']);
     expect(await closed()).toEqual(expected);
     const redis = new Redis(stack.redisUrl);
-    const { index } = fleetKeys(stack.keyspace);
-    await untilFound('upkeep has been there', async () => (await redis.zscore(index, 'default:job-1')) === null);
+    const { index } = tenantKeys(stack.keyspace, 'default');
+    await untilFound('upkeep has been there', async () => (await redis.zscore(index, 'job-1')) === null);
     redis.disconnect();
     expect(await closed()).toEqual(expected);
     const table = (await cli.text(['ps', '--state', 'closed'])).stdout;

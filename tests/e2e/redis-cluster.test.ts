@@ -119,7 +119,7 @@ describe('a Redis Cluster', () => {
   });
 
   test('fails the sessions of a lost node alone, and runs their commands once afterwards', async () => {
-    const fleetNode = await own.nodeOf(fleetKeys(stack.keyspace).index);
+    const fleetNode = await own.nodeOf(fleetKeys(stack.keyspace).owners);
     const [lost, kept] = own.nodes.filter((node) => node !== fleetNode) as [RedisProcess, RedisProcess];
     const ids = await Promise.all([idOn(lost, 'away'), idOn(kept, 'there'), idOn(fleetNode, 'there')]);
     const [away, ...there] = await Promise.all(ids.map((id) => stack.fleet.session(id)));

@@ -135,7 +135,7 @@ describe('the queue of a tool', () => {
   test('logs and removes foreign jobs without running them, and runs the next call', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
-    const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
+    const queue = new Queue('tool-mark@default', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
     const path = join(directory, 'garbage');
     const ulid = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
     const job = { call: ulid, tenant: 'default', inbox: ulid, args: 'x' };
@@ -191,14 +191,19 @@ describe('the queue of a tool', () => {
     const secret = 'planted-5f0c2a';
     expect(await stack.fleet.tools.call('echo', { secret })).toMatchObject({ output: { secret } });
     await until(
-      () => redis.keys(`${stack.keyspace}:{tools}:result:*`),
+      () => redis.keys(`${stack.keyspace}:{tools}:tenant:*:result:*`),
       (keys) => keys.length === 0,
     );
     const commands = seen.split('\r\n').filter((line) => line.includes(stack.namespace));
     expect(commands.some((command) => command.includes('tool-echo'))).toBe(true);
     expect(commands.filter((command) => command.includes(secret))).toEqual([]);
     const left = (await redis.keys(`${stack.keyspace}:{tools}:*`)).filter((key) => !key.includes(':tool-'));
-    expect(left.map((key) => key.split(':')[3]).sort()).toEqual(['call', 'events', 'known']);
+    expect(left.map((key) => key.split(':').slice(3, 6).join(':')).sort()).toEqual([
+      'known',
+      'queues',
+      'tenant:default:call',
+      'tenant:default:events',
+    ]);
     monitor.destroy();
     redis.disconnect();
   });
@@ -220,7 +225,7 @@ describe('the queue of a tool', () => {
   test('runs no call whose job is added again after it ran or was withdrawn', async () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: toolModules('everyday') } });
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
-    const queue = new Queue('tool-mark', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
+    const queue = new Queue('tool-mark@default', { connection: redis, prefix: `${stack.keyspace}:{tools}` });
     const path = join(directory, 'again');
     await stack.workers[0]?.stop('SIGTERM');
     const abort = new AbortController();
@@ -240,6 +245,7 @@ describe('the queue of a tool', () => {
     await stack.workers[0]?.start();
     expect(await calling).toMatchObject({ ok: true });
     for (const job of jobs) await queue.add('call', job.data, { jobId: job.id ?? '' });
+    await redis.lpush(fleetKeys(stack.keyspace).toolsNoted, queue.name);
     await redis.publish(fleetKeys(stack.keyspace).toolsWakeUps, encodeWakeUp({ type: 'tool', name: 'mark' }));
     await until(
       () => queue.getJobCountByTypes('waiting', 'active'),
@@ -256,7 +262,7 @@ describe('the queue of a tool', () => {
     const redis = new Redis(stack.redisUrl, { maxRetriesPerRequest: null });
     await stack.workers[0]?.stop('SIGTERM');
     const calling = stack.fleet.tools.call('add', { a: 1, b: 1 });
-    const dying = new Worker('tool-add', null, {
+    const dying = new Worker('tool-add@default', null, {
       connection: redis,
       prefix: `${stack.keyspace}:{tools}`,
       lockDuration: 1_000,

@@ -159,7 +159,7 @@ describe('a caller', () => {
 
 /** Returns the number of calls of `mark` that have not begun. */
 async function waitingCalls(): Promise<number> {
-  return redis.llen(`${stack.keyspace}:{tools}:tool-mark:wait`);
+  return redis.llen(`${stack.keyspace}:{tools}:tool-mark@default:wait`);
 }
 
 /** Starts calls until no slot is free. */

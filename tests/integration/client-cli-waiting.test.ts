@@ -124,7 +124,7 @@ describe('a tool call that waits', () => {
     await using alone = await setClientStage();
     await alone.redis.zadd(fleetKeys(alone.keyspace).knownTools, Date.now(), 'add');
     const { child, end } = startCli(alone, ['tools', 'call', 'add']);
-    const waiting = () => alone.redis.llen(`${fleetKeys(alone.keyspace).tools}:${toolQueue('add')}:wait`);
+    const waiting = () => alone.redis.llen(`${fleetKeys(alone.keyspace).tools}:${toolQueue('add', 'default')}:wait`);
     await untilFound('it waits', async () => (await waiting()) === 1);
     child.kill(signal);
     expect(await end).toMatchObject({ exitCode: 130, stderr: 'shellfleet: The call of add was cancelled.\n' });

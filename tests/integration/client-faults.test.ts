@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { readGeneration, submit } from '@shellfleet/mailbox';
-import { fleetKeys, payloadKey, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
+import { fleetKeys, payloadKey, sessionJobId, sessionKeys, sessionsQueue, tenantKeys } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import { describe, expect, test } from 'vitest';
 import { classOf } from '../support/class-of.ts';
@@ -31,7 +31,7 @@ describe('the client during faults', () => {
       const keys = sessionKeys(keyspaceOf(namespace), 'default', 's');
       const jobKey = `${fleet.sessionQueues}:${sessionsQueue(classOf('docker', sealKey), 'default')}:${sessionJobId('default', 's')}`;
       const seen = {
-        indexed: (await stage.redis.zscore(fleet.index, keys.member)) !== null,
+        indexed: (await stage.redis.zscore(tenantKeys(keys.namespace, keys.tenant).index, 's')) !== null,
         waiting: await stage.redis.llen(keys.queue),
         job: (await stage.redis.exists(jobKey)) === 1,
       };

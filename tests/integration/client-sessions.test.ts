@@ -1,5 +1,5 @@
 import { forget } from '@shellfleet/mailbox';
-import { fleetKeys } from '@shellfleet/protocol';
+import { sessionKeys, tenantKeys } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 
@@ -33,9 +33,9 @@ describe('sessions', () => {
       expect(await list({ labels: { job: 'ci', team: 'b' }, state: 'closed' })).toEqual([]);
     };
     await check();
-    const keys = fleetKeys(stage.keyspace);
-    const score = (await stage.redis.zscore(keys.index, 'default:ci-1')) ?? '';
-    expect(await forget(stage.redis, keys, 'default:ci-1', score, 60_000)).toBe(true);
+    const score = (await stage.redis.zscore(tenantKeys(stage.keyspace, 'default').index, 'ci-1')) ?? '';
+    const keys = sessionKeys(stage.keyspace, 'default', 'ci-1');
+    expect(await forget(stage.redis, keys, score, 60_000)).toBe(true);
     await check();
     expect(await ci.info()).toMatchObject({
       state: 'closed',
@@ -50,10 +50,9 @@ describe('sessions', () => {
 
   test('are listed once, as open, if they are opened again after a close', async () => {
     const fleet = await stage.connect({ tenant: 'again' });
-    const keys = fleetKeys(stage.keyspace);
     await (await fleet.session('s')).close();
-    const score = (await stage.redis.zscore(keys.index, 'again:s')) ?? '';
-    await forget(stage.redis, keys, 'again:s', score, 60_000);
+    const score = (await stage.redis.zscore(tenantKeys(stage.keyspace, 'again').index, 's')) ?? '';
+    await forget(stage.redis, sessionKeys(stage.keyspace, 'again', 's'), score, 60_000);
     expect(await (await fleet.session('s', { labels: { run: '2' } })).info()).toMatchObject({ labels: { run: '2' } });
     const listed = await Array.fromAsync(fleet.sessions({ all: true }));
     expect(listed.map(({ id, state, closedAt }) => ({ id, state, closedAt }))).toEqual([

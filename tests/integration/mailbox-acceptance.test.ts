@@ -6,6 +6,7 @@ import {
   sessionJobId,
   sessionKeys,
   sessionsQueue,
+  tenantKeys,
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -49,20 +50,21 @@ afterEach(async () => {
   await Promise.allSettled([worker.close(true), queue.close()]);
 });
 
-const addToIndex = () => redis.zadd(fleet.index, Date.now(), keys.member);
+const indexOf = () => tenantKeys(keys.namespace, keys.tenant).index;
+const addToIndex = () => redis.zadd(indexOf(), Date.now(), keys.session);
 const addJob = (id = jobId) => queue.add('session', {}, { jobId: id, removeOnComplete: true, removeOnFail: true });
 const hasJob = async (id = jobId) => (await queue.getJob(id)) !== undefined;
 
 /** Adds jobs as upkeep does. Returns the sessions that it gave a job. */
 async function upkeep(): Promise<string[]> {
   const given: string[] = [];
-  for (const member of await redis.zrange(fleet.index, '0', '-1')) {
-    const [tenant = '', session = ''] = member.split(':');
-    const { hasWork } = await sweep(redis, sessionKeys(keys.namespace, tenant, session));
-    const id = sessionJobId(tenant, session);
+  for (const session of await redis.zrange(indexOf(), '0', '-1')) {
+    const found = sessionKeys(keys.namespace, keys.tenant, session);
+    const { hasWork } = await sweep(redis, found);
+    const id = sessionJobId(keys.tenant, session);
     if (!hasWork || (await hasJob(id))) continue;
     await addJob(id);
-    given.push(member);
+    given.push(found.member);
   }
   return given;
 }
@@ -145,8 +147,8 @@ describe('a session in the index', () => {
   test('is forgotten when its generation is over', async () => {
     await addToIndex();
     expect(await upkeep()).toEqual([]);
-    const score = (await redis.zscore(fleet.index, keys.member)) ?? '';
-    expect(await forget(redis, fleet, keys.member, score)).toBe(true);
+    const score = (await redis.zscore(indexOf(), keys.session)) ?? '';
+    expect(await forget(redis, keys, score)).toBe(true);
     expect(await upkeep()).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import {
   sessionJobId,
   sessionKeys,
   sessionsQueue,
+  tenantKeys,
 } from '@shellfleet/protocol';
 import { Queue, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -176,15 +177,16 @@ describe('a job whose lock has expired', () => {
   });
   afterEach(() => Promise.allSettled([worker.close(true), queue.close()]));
 
+  const queuesOf = ({ sessionQueues: prefix, queues: names, requeued: guard }: FleetKeys) => ({ prefix, names, guard });
   const fetch = async () => (await worker.getNextJob('h2', { block: false }))?.id;
 
   test('is handed out again before all waiting jobs', async () => {
-    expect(await requeue(redis, fleet, 1)).toBe(1);
+    expect(await requeue(redis, queuesOf(fleet), 1)).toBe(1);
     expect([await fetch(), await fetch(), await fetch()]).toEqual([jobId, 'waits', undefined]);
   });
 
   test('is handed out to nobody after its owner has renewed the lock', async () => {
-    await requeue(redis, fleet, 1);
+    await requeue(redis, queuesOf(fleet), 1);
     expect(await renewAs(owner)).toBe(true);
     expect([await fetch(), await fetch()]).toEqual(['waits', undefined]);
     // The job is active, and its owner can end it.
@@ -193,62 +195,64 @@ describe('a job whose lock has expired', () => {
   });
 
   test('stays in place if the search for expired locks comes too late or early', async () => {
-    expect(await requeue(redis, fleet, 60_000)).toBe(1);
+    expect(await requeue(redis, queuesOf(fleet), 60_000)).toBe(1);
     expect(await fetch()).toBe(jobId);
     await redis.del(lock);
-    expect(await requeue(redis, fleet, 1)).toBe(0);
+    expect(await requeue(redis, queuesOf(fleet), 1)).toBe(0);
     await redis.del(fleet.requeued);
     redis.time = async () => [1_000_000, 0];
-    expect(await requeue(redis, fleet, 1)).toBe(0);
+    expect(await requeue(redis, queuesOf(fleet), 1)).toBe(0);
     Reflect.deleteProperty(redis, 'time');
-    expect(await requeue(redis, fleet, 1)).toBe(1);
+    expect(await requeue(redis, queuesOf(fleet), 1)).toBe(1);
   });
 });
 
 describe('a closed session', () => {
+  const listsOf = () => tenantKeys(keys.namespace, keys.tenant);
+
   test('leaves the index and the owners, unless something was submitted again', async () => {
     await redis.set(lock, 'h1');
     await acquireFor('h1');
-    await redis.zadd(fleet.index, 1_000, keys.member);
-    const seen = (await redis.zscore(fleet.index, keys.member)) ?? '';
-    await redis.zadd(fleet.index, 1_763_690_000_000, keys.member);
-    expect(await forget(redis, fleet, keys.member, seen)).toBe(false);
+    await redis.zadd(listsOf().index, 1_000, keys.session);
+    const seen = (await redis.zscore(listsOf().index, keys.session)) ?? '';
+    await redis.zadd(listsOf().index, 1_763_690_000_000, keys.session);
+    expect(await forget(redis, keys, seen)).toBe(false);
     expect(await redis.hexists(fleet.owners, keys.member)).toBe(1);
-    const now = (await redis.zscore(fleet.index, keys.member)) ?? '';
-    expect(await forget(redis, fleet, keys.member, now)).toBe(true);
-    expect(await forget(redis, fleet, keys.member, now)).toBe(false);
-    expect(await redis.exists(fleet.index, fleet.owners)).toBe(0);
+    const now = (await redis.zscore(listsOf().index, keys.session)) ?? '';
+    expect(await forget(redis, keys, now)).toBe(true);
+    expect(await forget(redis, keys, now)).toBe(false);
+    expect(await redis.exists(listsOf().index, fleet.owners)).toBe(0);
   });
 
   test('is listed as closed until its state expires', async () => {
     const close = async (session: string, listedMs?: number) => {
-      const { member } = sessionKeys(keys.namespace, keys.tenant, session);
-      await redis.zadd(fleet.index, 1_000, member);
-      expect(await forget(redis, fleet, member, '1000', listedMs)).toBe(true);
+      const closed = sessionKeys(keys.namespace, keys.tenant, session);
+      await redis.zadd(listsOf().index, 1_000, session);
+      expect(await forget(redis, closed, '1000', listedMs)).toBe(true);
     };
-    const listed = async () => (await redis.zrange(fleet.closed, '0', '-1')).map((member) => member.split(':')[1]);
+    const listed = () => redis.zrange(listsOf().closed, '0', '-1');
     await close('gone');
-    expect(await redis.exists(fleet.closed)).toBe(0);
+    expect(await redis.exists(listsOf().closed)).toBe(0);
     await close('first', 1);
-    await expect.poll(() => redis.exists(fleet.closed)).toBe(0);
+    await expect.poll(() => redis.exists(listsOf().closed)).toBe(0);
     await close('second', 60_000);
-    await redis.zadd(fleet.closed, 1, 'over');
+    await redis.zadd(listsOf().closed, 1, 'over');
     await close('third', 70_000);
     expect(await listed()).toEqual(['second', 'third']);
-    expect(await redis.pttl(fleet.closed)).toBeGreaterThan(60_000);
+    expect(await redis.pttl(listsOf().closed)).toBeGreaterThan(60_000);
   });
 
   test('leaves a list of closed sessions that is too long, the oldest first', async () => {
     const expiry = Date.now() + 60_000;
     const many = Array.from({ length: LIMITS.closedSessions }, (_, index) => [
       String(expiry + index / 1_000),
-      `t:s${index}`,
+      `closed-${index}`,
     ]);
-    await redis.call('ZADD', [fleet.closed, ...many.flat()]);
-    await redis.zadd(fleet.index, 1_000, keys.member);
-    await forget(redis, fleet, keys.member, '1000', 120_000);
-    expect(await redis.zcard(fleet.closed)).toBe(LIMITS.closedSessions);
-    expect(await redis.zrange(fleet.closed, '0', '0')).toEqual(['t:s1']);
+    await redis.call('ZADD', [listsOf().closed, ...many.flat()]);
+    await redis.zadd(listsOf().index, 1_000, keys.session);
+    await forget(redis, keys, '1000', 120_000);
+    expect(await redis.zcard(listsOf().closed)).toBe(LIMITS.closedSessions);
+    expect(await redis.zrange(listsOf().closed, '0', '0')).toEqual(['closed-1']);
   });
 
   test('has keys only below its prefix, except the index, the owners and its job', async () => {

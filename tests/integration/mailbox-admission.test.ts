@@ -15,7 +15,7 @@ import {
   sweep,
   take,
 } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, payloadKey, recordKey } from '@shellfleet/protocol';
+import { encodeWakeUp, payloadKey, recordKey, wakeUpsChannel } from '@shellfleet/protocol';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, outcomesOf, readEvents } from '../support/invariants.ts';
 import { finishAs, newSubmission, own, resultOf, submitSome } from '../support/mailbox-session.ts';
@@ -322,7 +322,7 @@ async function receive(act: () => Promise<void>): Promise<string[]> {
   const received: string[] = [];
   const listener = redis.duplicate();
   listener.on('message', (_channel: string, message: string) => received.push(message));
-  await listener.subscribe(hostKeys(keys.namespace, 'h1').wakeUps);
+  await listener.subscribe(wakeUpsChannel(keys.namespace, keys.tenant, 'h1'));
   await act();
   await listener.ping();
   listener.disconnect();

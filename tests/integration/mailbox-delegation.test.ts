@@ -13,7 +13,7 @@ import {
   toRung,
   withdraw,
 } from '@shellfleet/mailbox';
-import { ALIVE_MS, hostKeys, LIMITS, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
+import { ALIVE_MS, hostKeys, LIMITS, parseWakeUp, type WakeUp, wakeUpsChannel } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -33,7 +33,7 @@ beforeEach(async () => {
   subscriber = redis.duplicate();
   wakeUps = [];
   subscriber.on('message', (_channel, message: string) => wakeUps.push(parseWakeUp(message) as WakeUp));
-  await subscriber.subscribe(hostKeys(keys.namespace, owner.host).wakeUps);
+  await subscriber.subscribe(wakeUpsChannel(keys.namespace, keys.tenant, owner.host));
   await beat(ALIVE_MS);
   await claim('boot-1');
 });
@@ -127,7 +127,7 @@ describe('the mailbox call `submit`', () => {
     await adopt(next);
     await redis.set(hostKeys(keys.namespace, 'h2').boot, 'machine-1 boot-1');
     await redis.set(hostKeys(keys.namespace, 'h2').alive, '{}', 'PX', ALIVE_MS);
-    await subscriber.subscribe(hostKeys(keys.namespace, 'h2').wakeUps);
+    await subscriber.subscribe(wakeUpsChannel(keys.namespace, keys.tenant, 'h2'));
     await submitOne();
     expect(await started()).toEqual([]);
   });

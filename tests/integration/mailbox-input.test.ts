@@ -13,7 +13,7 @@ import {
   take,
   writeInput,
 } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, inputKey, LIMITS, recordKey, type SessionKeys } from '@shellfleet/protocol';
+import { encodeWakeUp, inputKey, LIMITS, recordKey, type SessionKeys, wakeUpsChannel } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createHostileRedis } from '../support/hostile-redis.ts';
@@ -215,7 +215,7 @@ describe('a write to stdin', () => {
     const received: string[] = [];
     const listener = redis.duplicate();
     listener.on('message', (_, message: string) => received.push(message));
-    await listener.subscribe(hostKeys(keys.namespace, 'h1').wakeUps);
+    await listener.subscribe(wakeUpsChannel(keys.namespace, keys.tenant, 'h1'));
     const entryId = await running();
     const later = await accepted();
     await write(later, { text: 'x' });

@@ -32,12 +32,12 @@ afterAll(() => {
 beforeEach(async () => {
   keys = newKeys();
   messages = [];
-  await subscriber.subscribe(inboxChannel(keys.namespace, 'p1'));
+  await subscriber.subscribe(inboxChannel(keys.namespace, keys.tenant, 'p1'));
 });
 
 /** Returns the notices so far. Sends a last message itself, and waits until it arrives after all notices. */
 async function readNotices() {
-  await redis.publish(inboxChannel(keys.namespace, 'p1'), 'a last ');
+  await redis.publish(inboxChannel(keys.namespace, keys.tenant, 'p1'), 'a last ');
   await expect.poll(() => messages.at(-1)).toBe('a last ');
   return messages.slice(0, -1).map(parseInboxMessage);
 }

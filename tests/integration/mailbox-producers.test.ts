@@ -1,5 +1,5 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, idempotencyKey, payloadKey, recordKey } from '@shellfleet/protocol';
+import { encodeWakeUp, idempotencyKey, payloadKey, recordKey, wakeUpsChannel } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -156,7 +156,7 @@ describe('the mailbox call `submit`', () => {
 
   test('wakes an idle owner once, and never a busy one', async () => {
     const owner = await own(redis, keys, 'h5');
-    using wakeUps = await listen(hostKeys(keys.namespace, 'h5').wakeUps);
+    using wakeUps = await listen(wakeUpsChannel(keys.namespace, keys.tenant, 'h5'));
     const [first = ''] = await submitSome(redis, keys, generation, 1);
     await wakeUps.settled();
     const wakeUp = { ...JSON.parse(sessionWakeUp()), entry: expect.objectContaining({ id: first, startedAt: '' }) };
@@ -252,7 +252,7 @@ describe('the mailbox call `close`', () => {
     const owner = await own(redis, keys, 'h6');
     const [running = '', waiting = ''] = await submitSome(redis, keys, generation, 2);
     await take(owner);
-    using wakeUps = await listen(hostKeys(keys.namespace, 'h6').wakeUps);
+    using wakeUps = await listen(wakeUpsChannel(keys.namespace, keys.tenant, 'h6'));
     expect(await close(redis, keys, generation, false)).toMatchObject({
       type: 'closing',
       host: 'h6',

@@ -1,6 +1,6 @@
 // The two scripts of a terminal. One appends its input, the other its output.
 import { appendTerminalInput, appendTerminalOutput, close } from '@shellfleet/mailbox';
-import { encodeWakeUp, hostKeys, TERMINAL_TTL_MS, terminalKeys } from '@shellfleet/protocol';
+import { encodeWakeUp, TERMINAL_TTL_MS, terminalKeys, wakeUpsChannel } from '@shellfleet/protocol';
 import { ulid } from 'ulid';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { own } from '../support/mailbox-session.ts';
@@ -101,7 +101,7 @@ describe('a terminal in the mailbox', () => {
     const received: string[] = [];
     const listener = redis.duplicate();
     const { feed } = terminalKeys(keys, terminal);
-    const { wakeUps } = hostKeys(keys.namespace, 'h1');
+    const wakeUps = wakeUpsChannel(keys.namespace, keys.tenant, 'h1');
     const { tenant, session } = keys;
     listener.on('message', (channel: string, message: string) => received.push(`${channel} ${message}`));
     await listener.subscribe(wakeUps, feed);

@@ -10,6 +10,7 @@ import {
   PROTOCOL_VERSION,
   recordKey,
   sessionKeys,
+  tenantKeys,
   toFleetIdentity,
   toKeyspace,
 } from '@shellfleet/protocol';
@@ -49,7 +50,14 @@ async function plant(redis: Redis, fleetId = ID, ns = namespace): Promise<string
   const keyspace = toKeyspace(ns, fleetId);
   const [one, two] = [sessionKeys(keyspace, 'default', 'one'), sessionKeys(keyspace, 'acme', 'two')];
   const records = [recordKey(one, 'A'), recordKey(one, 'B'), recordKey(two, 'C')];
-  const keys = [one.state, one.stream, two.state, ...records, fleetKeys(keyspace).index, fleetKeys(keyspace).hosts];
+  const keys = [
+    one.state,
+    one.stream,
+    two.state,
+    ...records,
+    tenantKeys(keyspace, 'default').index,
+    fleetKeys(keyspace).hosts,
+  ];
   for (const key of [...keys, fleetKeys(keyspace).audits, hostKeys(keyspace, 'h1').audit]) await redis.set(key, 'x');
   return keys.sort();
 }

@@ -381,9 +381,9 @@ describe('the set of queues', () => {
 
   test('has the queue of a job that was added while a host forgot the queue', async () => {
     const host = await startHost('h1');
-    const zadd = redis.zadd.bind(redis) as (...args: unknown[]) => Promise<number>;
-    const noting = vi.spyOn(redis, 'zadd').mockImplementationOnce(async (...args: unknown[]) => {
-      const noted = await zadd(...args);
+    const lpush = redis.lpush.bind(redis) as (...args: unknown[]) => Promise<number>;
+    const noting = vi.spyOn(redis, 'lpush').mockImplementationOnce(async (...args: unknown[]) => {
+      const noted = await lpush(...args);
       expect(await host.fetch()).toBeUndefined();
       expect(await redis.exists(fleet.queues)).toBe(0);
       return noted as never;
@@ -397,7 +397,7 @@ describe('the set of queues', () => {
   test('gets the queue of a job back when upkeep finds the job', async () => {
     const host = await startHost('h1');
     await add('a', 's');
-    await redis.del(fleet.queues);
+    await redis.del(fleet.noted);
     expect(await host.fetch()).toBeUndefined();
     expect(await host.has(jobFor('a', 's'))).toBe(true);
     expect(await fetchNames(host)).toEqual(['a/s']);

@@ -3,6 +3,7 @@ import { watchHosts } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { connectTestRedis, newNamespace, openSession, own } from '../support/mailbox-session.ts';
+import { putIntoIndex } from '../support/put-into-index.ts';
 import { until } from '../support/until.ts';
 
 const silent = { warn() {}, info() {}, error() {} } as never;
@@ -12,7 +13,7 @@ const HOUR = 3_600_000;
 async function openOn(redis: Redis, namespace: string, host: string, aliveMs: number): Promise<SessionKeys> {
   const keys = sessionKeys(namespace, 't1', `on-${host}`);
   const fleet = fleetKeys(namespace);
-  await redis.zadd(fleet.index, -Date.now(), keys.member);
+  await putIntoIndex(redis, keys);
   await openSession(redis, keys);
   await own(redis, keys, host);
   await redis.zadd(fleet.hosts, Date.now(), host);

@@ -4,6 +4,7 @@ import { startUpkeep } from '@shellfleet/worker';
 import { describe, expect, test } from 'vitest';
 import { finishAs, newKeys, newSubmission, openSession, own, pieceAfter } from '../support/mailbox-session.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
+import { putIntoIndex } from '../support/put-into-index.ts';
 import { until } from '../support/until.ts';
 
 const PIECES = 60;
@@ -16,7 +17,7 @@ describe('upkeep of a full Redis', () => {
     const { redis } = server;
     const keys = newKeys();
     const fleet = fleetKeys(keys.namespace);
-    await redis.zadd(fleet.index, -Date.now(), keys.member);
+    await putIntoIndex(redis, keys);
     const generation = await openSession(redis, keys);
     const submission = newSubmission(generation);
     await submit(redis, keys, submission);

@@ -1,11 +1,12 @@
 import { finish, release, submit, take } from '@shellfleet/mailbox';
 import { sessionJobLockKey } from '@shellfleet/placement';
-import { fleetKeys, hostKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
+import { fleetKeys, hostKeys, recordKey, sessionKeys, tenantKeys } from '@shellfleet/protocol';
 import { startUpkeep } from '@shellfleet/worker';
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
 import { finishAs, newSubmission, openSession, own } from '../support/mailbox-session.ts';
 import { startOwnRedis } from '../support/own-redis.ts';
+import { putIntoIndex } from '../support/put-into-index.ts';
 import { until } from '../support/until.ts';
 
 // For more sessions: SHELLFLEET_TEST_SESSIONS=100000 vitest run --project integration
@@ -15,6 +16,7 @@ const ALIVE = 10;
 const HOUR = 3_600_000;
 const NAMESPACE = 'upkeep-size';
 const fleet = fleetKeys(NAMESPACE);
+const INDEX = tenantKeys(NAMESPACE, 't1').index;
 const keysOf = (name: string) => sessionKeys(NAMESPACE, 't1', name);
 
 /** Returns the number of commands in Redis so far, by any client. */
@@ -30,7 +32,7 @@ async function memoryOf(redis: Redis): Promise<number> {
 /** Runs one command of a session on a simulated host, which is then idle and releases the session. */
 async function useOnce(redis: Redis, name: string): Promise<void> {
   const keys = keysOf(name);
-  await redis.zadd(fleet.index, -Date.now(), keys.member);
+  await putIntoIndex(redis, keys);
   const generation = await openSession(redis, keys);
   const submission = newSubmission(generation);
   await submit(redis, keys, submission);
@@ -45,7 +47,7 @@ async function useOnce(redis: Redis, name: string): Promise<void> {
 
 async function openAlive(redis: Redis, name: string): Promise<void> {
   const keys = keysOf(name);
-  await redis.zadd(fleet.index, -Date.now(), keys.member);
+  await putIntoIndex(redis, keys);
   await openSession(redis, keys);
   await own(redis, keys);
 }
@@ -87,20 +89,20 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
 
     const upkeep = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: HOUR });
     await until(
-      () => redis.zcount(fleet.index, '-inf', Date.now()),
+      () => redis.zcount(INDEX, '-inf', Date.now()),
       (due) => due === ALIVE,
       600_000,
     );
     const perRound = await commandsPerRound(redis);
     await upkeep.close();
-    expect(await redis.zcard(fleet.index)).toBe(SESSIONS + ALIVE);
+    expect(await redis.zcard(INDEX)).toBe(SESSIONS + ALIVE);
 
     // The retention of these sessions has passed.
-    const due = await redis.zrangebyscore(fleet.index, Date.now() + HOUR / 8, '+inf');
-    for (const member of due) await redis.zadd(fleet.index, 1, member);
+    const due = await redis.zrangebyscore(INDEX, Date.now() + HOUR / 8, '+inf');
+    for (const member of due) await redis.zadd(INDEX, 1, member);
     const ending = start(redis, { intervalMs: 100, quietMs: 0, retentionMs: 50 });
     await until(
-      () => redis.zcard(fleet.index),
+      () => redis.zcard(INDEX),
       (count) => count === ALIVE,
       600_000,
     );
@@ -131,7 +133,7 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
     await openSession(redis, stream);
     await redis.del(stream.stream);
     await redis.set(stream.stream, 'text');
-    for (const [score, { member }] of [state, stream, gone].entries()) await redis.zadd(fleet.index, score, member);
+    for (const [score, keys] of [state, stream, gone].entries()) await putIntoIndex(redis, keys, score);
     const reported = new Set<string>();
     const logger = {
       ...silent,
@@ -139,8 +141,8 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
     };
     const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
     await until(
-      () => redis.zrange(fleet.index, '0', '-1'),
-      (members) => !members.includes(gone.member),
+      () => redis.zrange(INDEX, '0', '-1'),
+      (members) => !members.includes(gone.session),
     );
     await upkeep.close();
     expect([...reported].sort()).toEqual(['wrong-state', 'wrong-stream']);

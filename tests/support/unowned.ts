@@ -1,6 +1,6 @@
 import { glob, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { fleetKeys } from '@shellfleet/protocol';
+import { fleetKeys, tenantKeys } from '@shellfleet/protocol';
 import { filesOf } from './host-leftovers.ts';
 import type { FleetInspector } from './inspect-fleet.ts';
 import { keyspaceOf } from './keyspace.ts';
@@ -32,11 +32,12 @@ async function unownedContainers({ namespace }: TestFleet, inspector: FleetInspe
 
 /** Returns keys that do not expire and whose session is not in the index or whose host is not in the list of hosts. */
 async function unownedKeys({ namespace }: TestFleet, { redis }: FleetInspector): Promise<string[]> {
-  const fleet = fleetKeys(keyspaceOf(namespace));
-  const [sessions, hosts] = await Promise.all([
-    redis.zrange(fleet.index, '0', '-1'),
-    redis.zrange(fleet.hosts, '0', '-1'),
+  const keyspace = keyspaceOf(namespace);
+  const [ids, hosts] = await Promise.all([
+    redis.zrange(tenantKeys(keyspace, 'default').index, '0', '-1'),
+    redis.zrange(fleetKeys(keyspace).hosts, '0', '-1'),
   ]);
+  const sessions = ids.map((id) => `default:${id}`);
   const found: string[] = [];
   let cursor = '0';
   do {

@@ -112,7 +112,7 @@ export class FleetView {
    * open.
    */
   openInbox(): Promise<void> {
-    return this.#connection.openInbox(this.namespace);
+    return this.#connection.openInbox(this.namespace, this.tenant);
   }
 
   /** Adds a job for the session unless the session has one. */

@@ -1,8 +1,10 @@
 export { acquire } from './bullmq/acquire.ts';
 export { declareOwned } from './bullmq/declare-owned.ts';
 export { BULLMQ_NAMES, NOT_HELD, sessionJobLockKey } from './bullmq/keys.ts';
+export { listTenants } from './bullmq/list-tenants.ts';
 export { renew } from './bullmq/renew.ts';
 export { requeue } from './bullmq/requeue.ts';
+export { endCall, type HeldCall, takeCall } from './bullmq/take-call.ts';
 export type { Place } from './demand.ts';
 export { readBeats } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';

@@ -27,3 +27,13 @@ local function job_at(line, at)
   local added = tonumber(fields[1] or '') or 0
   return job, added, not line.start and fields[2] and 0 or added + line.delay, fields[3] or ''
 end
+
+-- Moves what producers noted to `tenants` and `queues`, at most 5,000 items. Any client may note any text, so only
+-- names of tenants and queues are kept. A full Redis accepts this, because the first write needs no memory.
+local function take_noted(noted, tenants, queues)
+  for _, item in ipairs(redis.call('RPOP', noted, 5000) or {}) do
+    local owner = string.match(item, '^sessions%-[^@:]+@([%w._-]+)$')
+    if owner then redis.call('ZADD', queues, 'NX', 0, item) else owner = string.match(item, '^[%w._-]+$') end
+    if owner then redis.call('SADD', tenants, owner) end
+  end
+end

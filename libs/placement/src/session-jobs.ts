@@ -91,7 +91,8 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async requeueStalled() {
-      await requeue(redis, fleet, options.stalledIntervalMs);
+      const { sessionQueues: prefix, queues: names, requeued: guard } = fleet;
+      await requeue(redis, { prefix, names, guard }, options.stalledIntervalMs);
     },
 
     async publishDemand() {

@@ -26,11 +26,11 @@ export class SessionQueues {
     const options = { jobId: jobIdOf(job), removeOnComplete: true, removeOnFail: true, priority };
     const name = queueOf(job);
     // The queue is noted before the job, because no host finds a job whose queue is not noted.
-    await this.#note(name);
+    await this.#redis.lpush(this.#fleet.noted, name);
     await (await this.#of(name)).add('session', job.data, options);
     // It is noted again, because a host that looked in between forgot the empty queue. The wake-up must follow the job,
     // which `add` writes only after other work.
-    await Promise.all([this.#note(name), this.wakeHosts(classOf(job))]);
+    await Promise.all([this.#redis.lpush(this.#fleet.noted, name), this.wakeHosts(classOf(job))]);
   }
 
   async wakeHosts(placementClass: PlacementClass): Promise<void> {
@@ -47,11 +47,11 @@ export class SessionQueues {
     await (await this.#of(name)).remove(jobId);
   }
 
-  /** Tells whether the session has a job, and notes its queue, in case that its producer died before it did. */
+  /** Tells whether the session has a job, and lists its queue, in case that its producer died before it noted it. */
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {
     const name = queueOf(job);
     const hasJob = (await (await this.#of(name)).getJob(jobIdOf(job))) !== undefined;
-    if (hasJob) await this.#note(name);
+    if (hasJob) await this.#redis.zadd(this.#fleet.queues, 'NX', 0, name);
     return hasJob;
   }
 
@@ -75,11 +75,6 @@ export class SessionQueues {
   async putBack(job: SessionJob, hostId: string): Promise<void> {
     const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
     await stored?.moveToWait(hostId);
-  }
-
-  /** Notes a queue as one that may hold jobs. */
-  async #note(name: string): Promise<void> {
-    await this.#redis.zadd(this.#fleet.queues, 'NX', 0, name);
   }
 
   #of(name: string): Promise<Queue> {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
 import { fileReplySchema } from './file.ts';
-import { entryIdSchema } from './ids.ts';
+import { entryIdSchema, sessionIdSchema, tenantIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
@@ -276,15 +276,15 @@ export const hostReplySchemas = {
 
 const offsetSchema = z.number().int().min(0);
 
-/** Requests about the host itself. Their call has an empty session. */
-const imageRequestSchemas = [
+/** Requests of operators about the host itself. Their call has an empty session. */
+const imageRequestSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('images') }),
   z.object({ type: z.literal('pull-image'), image: z.string().min(1).max(512) }),
   z.object({ type: z.literal('prune-images'), dryRun: z.boolean() }),
-] as const;
+]);
 
-export const hostRequestSchema = z.discriminatedUnion('type', [
-  ...imageRequestSchemas,
+/** Requests about a session. */
+const sessionRequestSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('background') }),
   z.object({
     type: z.literal('log'),
@@ -301,8 +301,9 @@ export const hostRequestSchema = z.discriminatedUnion('type', [
   attachRequestSchema,
   fileRequestSchema,
 ]);
-export type HostRequest = z.infer<typeof hostRequestSchema>;
-export type ImageRequest = z.infer<(typeof imageRequestSchemas)[number]>;
+export type SessionRequest = z.infer<typeof sessionRequestSchema>;
+export type ImageRequest = z.infer<typeof imageRequestSchema>;
+export type HostRequest = SessionRequest | ImageRequest;
 export type LogRequest = Extract<HostRequest, { type: 'log' }>;
 export type HostReply<T extends HostRequest['type']> = z.infer<(typeof hostReplySchemas)[T]>;
 
@@ -313,12 +314,12 @@ export const sealedReplySchema = z.discriminatedUnion('type', [
 ]);
 export type SealedReply = z.infer<typeof sealedReplySchema>;
 
-const sessionCall = { tenant: z.string(), session: z.string(), generation: z.string() };
+const sessionCall = { tenant: tenantIdSchema, session: sessionIdSchema, generation: z.string() };
 
 /**
- * A message in the host's `calls` stream. It does not wait behind the entries of a mailbox. A call may arrive late or
- * twice, so a host ignores a call for another generation of the session than the one that it serves. `signed`: the
- * request as its producer signed it.
+ * A message in a tenant's stream of calls to a host. It does not wait behind the entries of a mailbox. A call may
+ * arrive late or twice, so a host ignores a call for another generation of the session than the one that it serves.
+ * `signed`: the request as its producer signed it.
  */
 export const hostCallSchema = z.discriminatedUnion('type', [
   z.object({ ...sessionCall, type: z.literal('cancel'), entry: z.string(), signed: z.string().optional() }),
@@ -328,20 +329,37 @@ export const hostCallSchema = z.discriminatedUnion('type', [
    * `close`.
    */
   z.object({ ...sessionCall, type: z.literal('purge'), signed: z.string().optional() }),
-  z.object({ type: z.literal('cancel-tool'), call: z.string(), signed: z.string().optional() }),
+  z.object({ type: z.literal('cancel-tool'), tenant: tenantIdSchema, call: z.string(), signed: z.string().optional() }),
+  /** `id` identifies the request in the reply; `inbox` is the id of the requesting producer. */
+  z.object({
+    type: z.literal('request'),
+    tenant: tenantIdSchema,
+    session: sessionIdSchema,
+    id: z.string(),
+    inbox: z.string(),
+    request: sessionRequestSchema,
+  }),
+]);
+
+/** A message in the host's stream of calls of operators. */
+export const operatorCallSchema = z.discriminatedUnion('type', [
   /** `hostKeys().drain` has changed. */
   z.object({ type: z.literal('drain') }),
   /** `hostKeys().cordon` has changed. */
   z.object({ type: z.literal('cordon') }),
-  /** `id` identifies the request in the reply; `inbox` is the id of the requesting producer. */
+  /** A request about the host itself. The other fields are those of a tenant's `request`. */
   z.object({
     type: z.literal('request'),
-    tenant: z.string(),
-    session: z.string(),
+    tenant: tenantIdSchema,
+    session: z.literal(''),
     id: z.string(),
     inbox: z.string(),
-    request: hostRequestSchema,
+    request: imageRequestSchema,
   }),
 ]);
+export type OperatorCall = z.infer<typeof operatorCallSchema>;
 export type HostCall = z.infer<typeof hostCallSchema>;
+/** A call as a client makes it. */
+export type NewHostCall = z.input<typeof hostCallSchema> | z.input<typeof operatorCallSchema>;
 export type RequestCall = Extract<HostCall, { type: 'request' }>;
+export type OperatorRequestCall = Extract<OperatorCall, { type: 'request' }>;

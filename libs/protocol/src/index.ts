@@ -47,6 +47,7 @@ export * from './session-info.ts';
 export * from './session-spec.ts';
 export * from './signature.ts';
 export * from './telemetry.ts';
+export * from './tenant-acl.ts';
 export * from './tenant-use.ts';
 export * from './terminal.ts';
 export * from './text.ts';

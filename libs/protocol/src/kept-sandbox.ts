@@ -12,7 +12,7 @@ export interface KeptSandbox {
   reason: string;
 }
 
-/** The value in `fleetKeys().kept`. `generation` is that of its session. */
+/** The value in `tenantKeys().kept`. `generation` is that of its session. */
 export const keptSandboxSchema = z.object({
   hostId: z.string(),
   containerId: z.string(),
@@ -21,14 +21,12 @@ export const keptSandboxSchema = z.object({
   generation: z.string(),
 });
 
-const FIELD = /^([A-Za-z0-9._-]{1,128}):([A-Za-z0-9._-]{1,128}) ([0-9a-f]{12})$/;
+const FIELD = /^([A-Za-z0-9._-]{1,128}) ([0-9a-f]{12})$/;
 
-export const keptField = (ref: { tenant: string; session: string }, sandbox: string) =>
-  `${ref.tenant}:${ref.session} ${sandbox}`;
+export const keptField = ({ session }: { session: string }, sandbox: string) => `${session} ${sandbox}`;
 
-/** Parses a field of `fleetKeys().kept`. Returns undefined for other text. */
-export function parseKeptField(field: string): { tenant: string; session: string; sandbox: string } | undefined {
-  const [, tenant, session, sandbox] = FIELD.exec(field) ?? [];
-  if (tenant === undefined || session === undefined || sandbox === undefined) return undefined;
-  return { tenant, session, sandbox };
+/** Parses a field of `tenantKeys().kept`. Returns undefined for other text. */
+export function parseKeptField(field: string): { session: string; sandbox: string } | undefined {
+  const [, session, sandbox] = FIELD.exec(field) ?? [];
+  return session === undefined || sandbox === undefined ? undefined : { session, sandbox };
 }

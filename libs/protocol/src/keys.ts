@@ -52,7 +52,7 @@ export interface SessionKeys {
   feed: string;
   /** Name of the session in other keys and channels: `<tenant>:<session>` */
   member: string;
-  /** Prefix of every host's `hostKeys().wakeUps`, to which a script appends the session's host. */
+  /** Prefix of the tenant's `wakeUpsChannel` of each host, to which a script appends the session's host. */
   wakeUpsPrefix: string;
   /**
    * Prefix of every host's `hostKeys().alive`, to which a script appends `<host>:alive`. These keys are on another
@@ -74,12 +74,16 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
     stream: `${prefix}stream`,
     feed: `${namespace}:feed:${member}`,
     member,
-    wakeUpsPrefix: wakeUpsPrefix(namespace),
+    wakeUpsPrefix: wakeUpsPrefix(namespace, tenant),
     hostsPrefix: hostsPrefix(namespace),
   };
 }
 
-const wakeUpsPrefix = (namespace: string) => `${namespace}:wakeups:`;
+const wakeUpsPrefix = (namespace: string, tenant: string) => `${namespace}:wakeups:${tenant}:`;
+
+/** pub/sub: wake-ups of one host for a tenant's sessions. The host subscribes while it has one of them. */
+export const wakeUpsChannel = (namespace: string, tenant: string, host: string) =>
+  `${wakeUpsPrefix(namespace, tenant)}${host}`;
 
 /** hash, kept for the retention: kind, state, owner's fence, stored offsets, outcome, id of the terminal event */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
@@ -174,25 +178,51 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
 /** String with the quotas of a tenant that has any, TenantQuotas as JSON. */
-export const quotasKey = (namespace: string, tenant: string) => `${namespace}:{x0}:tenant:${tenant}:quotas`;
+export const quotasKey = (namespace: string, tenant: string) => `${tenantPrefix(namespace, tenant)}quotas`;
 /**
  * Hash of a tenant with a quota of waiting commands: session → number of its waiting entries; `*` → their sum. The
  * mailbox scripts write it. It is on another Cluster slot than they are, so a Cluster has none.
  */
 export const waitingKey = (namespace: string, tenant: string) => `${namespace}:{${tenant}:}:waiting`;
 
+/**
+ * Keys of a tenant beside its sessions, on the Cluster slot of the fleet's keys. Clients of the tenant may use them,
+ * and clients of other tenants may not.
+ */
+export function tenantKeys(namespace: string, tenant: string) {
+  const prefix = tenantPrefix(namespace, tenant);
+  return {
+    /**
+     * sorted set: id of a session → time of upkeep's next look at it (ms, by the clock of Redis). A negative time: a
+     * producer has noted the session, so upkeep looks at it now.
+     */
+    index: `${prefix}index`,
+    /** sorted set: id of a closed session, perhaps open again → when its state expires (ms, by the clock of Redis) */
+    closed: `${prefix}closed`,
+    /** Hash of the containers kept for a post-mortem: `<session> <sandbox>` → KeptSandbox, JSON. */
+    kept: `${prefix}kept`,
+  };
+}
+export type TenantKeys = ReturnType<typeof tenantKeys>;
+
+const tenantPrefix = (namespace: string, tenant: string) => `${namespace}:{x0}:tenant:${tenant}:`;
+
+/** Stream of a tenant's calls to a host. It expires an hour after the last call. */
+export const callsKey = (namespace: string, tenant: string, host: string) =>
+  `${tenantPrefix(namespace, tenant)}calls:${host}`;
+
 /** Keys of a fleet. The keys of sessions and hosts share one Cluster slot (`{x0}`), the keys of tools another. */
 export interface FleetKeys {
   namespace: string;
-  /** prefix of the BullMQ queues of sessions, one for each placement class */
+  /** prefix of the BullMQ queues of sessions, one for each placement class and tenant */
   sessionQueues: string;
   /**
-   * sorted set: `member` of a session → time of upkeep's next look at it (ms, by the clock of Redis). A negative time:
-   * a producer has noted the session, so upkeep looks at it now.
+   * list of what producers note for the hosts: a tenant with a session in its index, or the name of a queue of sessions
+   * that may hold jobs. A producer can only add to it. Hosts move the items to `tenants` and `queues`.
    */
-  index: string;
-  /** sorted set: member of a closed session, perhaps open again → when its state expires (ms, by the clock of Redis) */
-  closed: string;
+  noted: string;
+  /** Set of the tenants that may have sessions in their index. */
+  tenants: string;
   /**
    * sorted set: name of a queue of sessions (`sessionsQueue`) that may hold jobs → when a host last took a job from it
    * (ms, by the clock of Redis), or 0
@@ -236,10 +266,17 @@ export interface FleetKeys {
   announcingLock: string;
   /** pub/sub: wake-ups of all hosts, for the sessions queues */
   sessionsWakeUps: string;
-  /** prefix of the BullMQ queues of tools, one for each tool, on a separate Cluster slot */
+  /** prefix of the BullMQ queues of tools, one for each tool and tenant, on a separate Cluster slot */
   tools: string;
-  /** Hash of the containers kept for a post-mortem: `<tenant>:<session> <sandbox>` → KeptSandbox, JSON. */
-  kept: string;
+  /** list of the names of queues of tools that may hold jobs, to which a producer can only add */
+  toolsNoted: string;
+  /**
+   * sorted set: name of a queue of tools (`toolQueue`) that may hold jobs → when a host last took a job from it (ms, by
+   * the clock of Redis), or 0
+   */
+  toolQueues: string;
+  /** string, expires: guard of the search for jobs of tools whose lock ran out */
+  toolsRequeued: string;
   /** sorted set: name of a tool → time at which a host last offered it (ms) */
   knownTools: string;
   /** pub/sub: wake-ups of all hosts, for the queues of tools */
@@ -252,8 +289,8 @@ export function fleetKeys(namespace: string): FleetKeys {
   return {
     namespace,
     sessionQueues: shared,
-    index: `${shared}:index`,
-    closed: `${shared}:closed`,
+    noted: `${shared}:noted`,
+    tenants: `${shared}:tenants`,
     queues: `${shared}:queues`,
     requeued: `${shared}:requeued`,
     demand: `${shared}:demand`,
@@ -263,7 +300,6 @@ export function fleetKeys(namespace: string): FleetKeys {
     configuration: `${shared}:configuration`,
     waiting: `${shared}:waiting`,
     retention: `${shared}:retention`,
-    kept: `${shared}:kept`,
     hosts: `${shared}:hosts`,
     restoring: `${shared}:restoring`,
     audits: `${shared}:audits`,
@@ -273,6 +309,9 @@ export function fleetKeys(namespace: string): FleetKeys {
     announcingLock: `${shared}:announcing-lock`,
     sessionsWakeUps: `${shared}:wakeups`,
     tools,
+    toolsNoted: `${tools}:noted`,
+    toolQueues: `${tools}:queues`,
+    toolsRequeued: `${tools}:requeued`,
     knownTools: `${tools}:known`,
     toolsWakeUps: `${tools}:wakeups`,
   };
@@ -293,19 +332,25 @@ export function parseSessionJobId(jobId: string): { tenant: string; session: str
   return match === null ? undefined : { tenant: match[1] as string, session: match[2] as string };
 }
 
-/** Returns the BullMQ queue of a tool. Only hosts that offer the tool fetch from it. */
-export const toolQueue = (name: string) => `tool-${name}`;
+/** Returns the BullMQ queue of a tenant's calls of a tool. Only hosts that offer the tool fetch from it. */
+export const toolQueue = (name: string, tenant: string) => `tool-${name}@${tenant}`;
+/** Returns the tenant in the name of a queue. */
+export const tenantOfToolQueue = (name: string) => name.slice(name.lastIndexOf('@') + 1);
 /** Returns the job id of a call, with a prefix because BullMQ treats a whole number as its own id. */
 export const toolJobId = (call: string) => `call-${call}`;
+
+const toolsPrefix = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:tenant:${tenant}:`;
 /**
  * String with the id of the process that began the call, or ended it before its start. While the key exists, the call
  * cannot begin again.
  */
-export const toolCallKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:call:${call}`;
+export const toolCallKey = (fleet: FleetKeys, tenant: string, call: string) =>
+  `${toolsPrefix(fleet, tenant)}call:${call}`;
 /** String with the sealed result of the call. The first result that is written counts. */
-export const toolResultKey = (fleet: FleetKeys, call: string) => `${fleet.tools}:result:${call}`;
+export const toolResultKey = (fleet: FleetKeys, tenant: string, call: string) =>
+  `${toolsPrefix(fleet, tenant)}result:${call}`;
 /** stream and channel: starts and ends of a tenant's calls */
-export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${fleet.tools}:events:${tenant}`;
+export const toolEventsKey = (fleet: FleetKeys, tenant: string) => `${toolsPrefix(fleet, tenant)}events`;
 
 /** Keys of one host, on the Cluster slot of the fleet's keys: one transaction writes them with the list of hosts. */
 export const hostKeys = (namespace: string, host: string) => ({
@@ -321,20 +366,25 @@ export const hostKeys = (namespace: string, host: string) => ({
   cordon: `${hostPrefix(namespace, host)}:cordon`,
   /** string, for the retention: the host left without sessions or was removed, and is listed only while alive */
   left: `${hostPrefix(namespace, host)}:left`,
-  /** Stream of calls to live shells. */
+  /** Stream of the calls of operators. Those of a tenant are in `callsKey`. */
   calls: `${hostPrefix(namespace, host)}:calls`,
+  /** List of the tenants that have called the host since it last read calls. A client can only add to it. */
+  callers: `${hostPrefix(namespace, host)}:callers`,
+  /** Set of the tenants of whose sessions the host has listed kept containers. */
+  kept: `${hostPrefix(namespace, host)}:kept`,
   /** string with JSON, 5 s: tools that the host offers */
   tools: `${hostPrefix(namespace, host)}:tools`,
   /** hash, written every minute and never removed: tenant → head of its audit chain on this host, JSON */
   audit: `${hostPrefix(namespace, host)}:audit`,
   /** hash, written every 5 s until the host is forgotten: tenant → what it uses on this host, TenantUse as JSON */
   uses: `${hostPrefix(namespace, host)}:uses`,
-  /** pub/sub: wake-ups of this host */
-  wakeUps: `${wakeUpsPrefix(namespace)}${host}`,
+  /** pub/sub: wake-ups of this host that name no session */
+  wakeUps: `${hostPrefix(namespace, host)}:wakeups`,
 });
 
 const hostsPrefix = (namespace: string) => `${namespace}:{x0}:host:`;
 const hostPrefix = (namespace: string, host: string) => `${hostsPrefix(namespace)}${host}`;
 
-/** pub/sub: hints for one producer that its entries ended, and replies to its requests */
-export const inboxChannel = (namespace: string, producer: string) => `${namespace}:inbox:${producer}`;
+/** pub/sub: hints for one producer that entries of a tenant ended, and replies to its requests */
+export const inboxChannel = (namespace: string, tenant: string, producer: string) =>
+  `${namespace}:inbox:${tenant}:${producer}`;

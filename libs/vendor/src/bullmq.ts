@@ -1,1 +1,1 @@
-export { createRedisBackend, type Job, Queue, Worker } from 'bullmq';
+export { Queue } from 'bullmq';

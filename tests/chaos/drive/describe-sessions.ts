@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readStoredSession } from '@shellfleet/mailbox';
 import { sessionJobLockKey } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, sessionJobId, sessionKeys, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, sessionJobId, sessionKeys, sessionsQueue, tenantKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { keyspaceOf } from '../../support/keyspace.ts';
 
@@ -34,7 +34,7 @@ async function describeSession(redis: Redis, namespace: string, id: string): Pro
     owner: await redis.hget(fleet.owners, keys.member),
     job: await findJob(redis, fleet, placementClass, sessionJobId(TENANT, id)),
     lock: await redis.get(sessionJobLockKey(fleet, placementClass, { tenant: TENANT, session: id })),
-    index: await redis.zscore(fleet.index, keys.member),
+    index: await redis.zscore(tenantKeys(keyspaceOf(namespace), TENANT).index, id),
   };
   return Object.entries(facts)
     .map(([name, value]) => `${name} ${value === null || value === '' ? 'none' : value}`)

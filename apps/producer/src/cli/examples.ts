@@ -33,6 +33,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'config show': ['shellfleet config show', 'shellfleet config show --json'],
   'config check': ['shellfleet config check fleet.yaml'],
   'tenants ls': ['shellfleet tenants ls', 'shellfleet tenants ls --json'],
+  'tenants acl': ['shellfleet tenants acl acme', 'shellfleet --namespace fleet-2 tenants acl acme'],
   'images ls': ['shellfleet images ls', 'shellfleet images ls --host host-7 --json'],
   'images pull': [
     'shellfleet images pull registry.example/bench/task-1:1',

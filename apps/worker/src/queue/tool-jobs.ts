@@ -1,6 +1,6 @@
-import { type FleetKeys, toolQueue } from '@shellfleet/protocol';
-import { toQueueError } from '@shellfleet/redis';
-import { createRedisBackend, type Job, Worker } from '@shellfleet/vendor/bullmq';
+import { type Repetition, repeat } from '@shellfleet/concurrency';
+import { endCall, requeue, takeCall } from '@shellfleet/placement';
+import { type FleetKeys, tenantOfToolQueue, tryJson } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 // The queues of tools: calls wait there, in order, for a host that offers the tool and has room.
@@ -9,15 +9,17 @@ import type { Redis } from 'ioredis';
 //     that is delivered again (its host died between two steps) runs nothing twice.
 // TOOL-JOB-2. No connection is opened for a tool, because no call here blocks.
 
-/** Call from the queue. Its data is not validated yet, because any process with access to Redis can write it. */
+/** Call from the queue. Its data is not validated yet, because any client of the tenant can write it. */
 export interface FoundToolJob {
+  /** Tenant of the queue. */
+  tenant: string;
   id: string;
   data: unknown;
   remove(): Promise<void>;
 }
 
 export interface ToolJobs {
-  /** Fetches the call that has waited longest for this tool. Throws QUEUE_UNAVAILABLE. */
+  /** Fetches the next call of this tool, from the tenant whose turn it is. Throws QUEUE_UNAVAILABLE. */
   fetch(tool: string): Promise<FoundToolJob | undefined>;
   close(): Promise<void>;
 }
@@ -26,67 +28,36 @@ interface ToolJobsOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
-  tools: readonly string[];
 }
 
 /** Longest time between the fetch of a job and its removal. After that other hosts may fetch it. */
 const LOCK_MS = 10_000;
 const STALLED_INTERVAL_MS = 5_000;
 
-export async function createToolJobs({ redis, fleet, hostId, tools }: ToolJobsOptions): Promise<ToolJobs> {
-  const workers = new Map(tools.map((tool) => [tool, createWorker(tool)]));
-  await Promise.all(
-    [...workers.values()].map(async (worker) => {
-      await worker.waitUntilReady();
-      await worker.startStalledCheckTimer();
-    }),
+export function createToolJobs({ redis, fleet, hostId }: ToolJobsOptions): ToolJobs {
+  const requeueing: Repetition = repeat(
+    async () => {
+      const { tools: prefix, toolQueues: names, toolsRequeued: guard } = fleet;
+      await requeue(redis, { prefix, names, guard }, STALLED_INTERVAL_MS);
+    },
+    // An error is ignored: the next round repeats the call, and the fetch reports that Redis is away.
+    { everyMs: STALLED_INTERVAL_MS, onError: () => {} },
   );
 
   return {
     async fetch(tool) {
-      try {
-        const job = await workers.get(tool)?.getNextJob(hostId, { block: false });
-        return job === undefined ? undefined : toFound(job);
-      } catch (error) {
-        throw toQueueError(error);
-      }
+      const held = await takeCall(redis, fleet, { tool, host: hostId, lockMs: LOCK_MS });
+      if (held === undefined) return undefined;
+      return {
+        tenant: tenantOfToolQueue(held.queue),
+        id: held.id,
+        data: tryJson(held.data),
+        async remove() {
+          // If this fails, the job is delivered again, which is harmless (TOOL-JOB-1).
+          await endCall(redis, fleet, held, hostId).catch(() => {});
+        },
+      };
     },
-    async close() {
-      await Promise.allSettled([...workers.values()].map((worker) => worker.close(true)));
-    },
+    close: () => requeueing.close(),
   };
-
-  function createWorker(tool: string): Worker {
-    const options = {
-      connection: redis,
-      prefix: fleet.tools,
-      autorun: false,
-      name: hostId,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALLED_INTERVAL_MS,
-      maxStalledCount: 0,
-      removeOnComplete: { count: 0 },
-      removeOnFail: { count: 0 },
-    };
-    // TOOL-JOB-2: without this factory each Worker would open a blocking connection.
-    const worker = new Worker(toolQueue(tool), null, options, (name, opts) => createRedisBackend(name, opts));
-    // A failure also rejects the call in which it occurred, so this event is ignored.
-    worker.on('error', () => {});
-    return worker;
-  }
-
-  function toFound(job: Job): FoundToolJob {
-    return {
-      id: job.id ?? '',
-      data: job.data,
-      async remove() {
-        try {
-          await job.moveToCompleted(null, hostId, false);
-        } catch {
-          // The job was removed, or another host fetched it. Otherwise it is delivered again, which is harmless
-          // (TOOL-JOB-1).
-        }
-      },
-    };
-  }
 }

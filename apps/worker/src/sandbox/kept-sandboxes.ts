@@ -1,7 +1,15 @@
-import { type FleetKeys, type KeptSandbox, keptField, keptSandboxSchema, tryJson } from '@shellfleet/protocol';
+import {
+  type FleetKeys,
+  hostKeys,
+  type KeptSandbox,
+  keptField,
+  keptSandboxSchema,
+  tenantKeys,
+  tryJson,
+} from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Sandbox, Sandboxes, SessionRef } from './sandbox.ts';
+import type { KeptContainer, Sandbox, Sandboxes, SessionRef } from './sandbox.ts';
 
 interface KeptDeps {
   redis: Redis;
@@ -34,7 +42,9 @@ export class KeptSandboxes {
     const kept = { hostId, containerId, keptAt: new Date().toISOString(), reason, generation };
     logger.info({ sandbox: sandbox.description, reason }, 'sandbox.kept');
     // Without Redis, the next refresh() adds the container.
-    await redis.hset(fleet.kept, keptField(session, id), JSON.stringify(kept)).catch(() => {});
+    const field = keptField(session, id);
+    const { kept: list } = tenantKeys(fleet.namespace, session.tenant);
+    await redis.hset(list, field, JSON.stringify(kept)).catch(() => {});
     await this.refresh();
     return true;
   }
@@ -53,11 +63,25 @@ export class KeptSandboxes {
   async #refresh(): Promise<void> {
     const { redis, fleet, hostId, sandboxes } = this.#deps;
     const there = (await sandboxes.listKept?.()) ?? [];
+    const listedFor = hostKeys(fleet.namespace, hostId).kept;
+    const tenants = new Set([...(await redis.smembers(listedFor)), ...there.map(({ session }) => session.tenant)]);
+    for (const tenant of tenants) {
+      const own = there.filter(({ session }) => session.tenant === tenant);
+      // A tenant leaves the set after its list, so that a list is never forgotten.
+      if (own.length > 0) await redis.sadd(listedFor, tenant);
+      await this.#refreshTenant(tenant, own);
+      if (own.length === 0) await redis.srem(listedFor, tenant);
+    }
+  }
+
+  async #refreshTenant(tenant: string, there: readonly KeptContainer[]): Promise<void> {
+    const { redis, fleet, hostId } = this.#deps;
+    const { kept: list } = tenantKeys(fleet.namespace, tenant);
     const fields = new Map(there.map((kept) => [keptField(kept.session, kept.sandbox), kept]));
-    const listed = await redis.hgetall(fleet.kept);
+    const listed = await redis.hgetall(list);
     const own = Object.keys(listed).filter((field) => parseKept(listed[field])?.hostId === hostId);
     const gone = own.filter((field) => !fields.has(field));
-    if (gone.length > 0) await redis.hdel(fleet.kept, ...gone);
+    if (gone.length > 0) await redis.hdel(list, ...gone);
     for (const [field, { containerId, keptAt }] of fields) {
       if (own.includes(field)) continue;
       const kept: KeptSandbox = {
@@ -66,7 +90,7 @@ export class KeptSandboxes {
         keptAt: new Date(keptAt).toISOString(),
         reason: 'not known any more',
       };
-      await redis.hset(fleet.kept, field, JSON.stringify({ ...kept, generation: '' }));
+      await redis.hset(list, field, JSON.stringify({ ...kept, generation: '' }));
     }
   }
 

@@ -41,10 +41,10 @@ export type StopReason = 'cancelled' | 'host-stopped';
 
 type Outcome = { ok: true; output: string } | { ok: false; error: ToolError };
 
-/** Parses the call in a job. Undefined when invalid: any process with access to Redis can write jobs. */
+/** Parses the call in a job. Undefined when invalid: any client of the tenant can write jobs. */
 export function parseToolJob(found: FoundToolJob): ToolJob | undefined {
-  const parsed = toolJobSchema.safeParse(found.data);
-  return parsed.success && found.id === toolJobId(parsed.data.call) ? parsed.data : undefined;
+  const { data } = toolJobSchema.safeParse(found.data);
+  return data?.tenant === found.tenant && found.id === toolJobId(data.call) ? data : undefined;
 }
 
 /** Runs one call from the queue to its result. A call that began before, on any host, does not begin again. */
@@ -64,7 +64,7 @@ export async function runCall(
   await found.remove();
   if (admitted.type === 'asks') {
     // The caller looks for the question, and queues the call again when it is answered.
-    await sendReply(redis, fleet.namespace, job.inbox, { id: job.call, sealed: '' }).catch(() => {});
+    await sendReply(redis, fleet.namespace, job, { id: job.call, sealed: '' }).catch(() => {});
     return;
   }
   if (!admitted.begun) return;

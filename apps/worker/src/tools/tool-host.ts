@@ -30,8 +30,8 @@ export interface ToolHostOptions {
 export interface ToolHost {
   /** Reports that a call of this tool was added. */
   wakeUp(tool: string): void;
-  /** Cancels a call. `signed` is the request, whose signature must be valid where keys are configured. */
-  cancel(call: string, signed: string): void;
+  /** Cancels a call of the tenant. `signed` is the request; where keys are configured, its signature must be valid. */
+  cancel(call: { tenant: string; id: string }, signed: string): void;
   /** Takes no new calls, and stops the running ones after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }
@@ -55,7 +55,7 @@ export async function createToolHost(host: HostServices, options: ToolHostOption
   if (tools.length === 0) return { wakeUp() {}, cancel() {}, close: async () => {} };
 
   const { toolSlots: slots, toolEnv: env } = host.settings;
-  const jobs = await createToolJobs({ redis, fleet, hostId, tools: tools.map(({ name }) => name) });
+  const jobs = createToolJobs({ redis, fleet, hostId });
   const preload = [...new Set(tools.flatMap(({ zod }) => zod ?? []))];
   const processes = new ToolLauncher({ slots, env, mark, preload, logger });
   const offered = await offerTools(redis, fleet, hostId, tools, logger);
@@ -104,10 +104,10 @@ class OfferedTools implements ToolHost {
     this.#wakeUps.notify();
   }
 
-  cancel(id: string, signed: string): void {
+  cancel({ tenant, id }: { tenant: string; id: string }, signed: string): void {
     const { sealer, fleet } = this.#host;
     const call = this.#running.get(id);
-    if (call !== undefined && isSignedToolCancel(sealer, signed, fleet, { ...call, id }))
+    if (call?.tenant === tenant && isSignedToolCancel(sealer, signed, fleet, { ...call, id }))
       call.stop.abort('cancelled' satisfies StopReason);
   }
 

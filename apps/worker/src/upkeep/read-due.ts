@@ -1,7 +1,8 @@
 import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
-import { hostKeys, type SessionKeys, sessionIdSchema, sessionKeys, tenantIdSchema } from '@shellfleet/protocol';
+import { listTenants } from '@shellfleet/placement';
+import { hostKeys, type SessionKeys, sessionIdSchema, sessionKeys, tenantKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { passOver, type UpkeepDeps } from './upkeep-deps.ts';
+import { passOver, sessionFields, type UpkeepDeps } from './upkeep-deps.ts';
 
 const PAGE = 1_000;
 
@@ -24,44 +25,53 @@ export async function readRedisTime(redis: Redis): Promise<number> {
   return seconds * 1_000 + Math.floor(micros / 1_000);
 }
 
-type Deps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs'>;
+type Deps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs' | 'logger'>;
 
-/** Returns the sessions that are in use or due. The cost does not depend on the size of the index. */
-export async function readDue({ redis, fleet }: Deps, nowMs: number): Promise<IndexedSession[]> {
+/** Returns the sessions of all tenants that are in use or due. The cost does not depend on the size of an index. */
+export async function readDue(deps: Deps, nowMs: number): Promise<IndexedSession[]> {
+  const tenants = await listTenants(deps.redis, deps.fleet);
+  const due = tenants.map((tenant) =>
+    readDueOf(tenant, deps, nowMs).catch((error) => passOver(error, { tenant }, deps.logger)),
+  );
+  return (await Promise.all(due)).flatMap((sessions) => sessions ?? []);
+}
+
+async function readDueOf(tenant: string, { redis, fleet }: Deps, nowMs: number): Promise<IndexedSession[]> {
+  const { index } = tenantKeys(fleet.namespace, tenant);
   const due = new Map<string, IndexedSession>();
   for (let offset = 0; ; offset += PAGE) {
-    const pairs = await redis.zrange(
-      fleet.index,
-      '-inf',
-      String(nowMs),
-      'BYSCORE',
-      'LIMIT',
-      offset,
-      PAGE,
-      'WITHSCORES',
-    );
-    for (const session of await parsePairs(pairs, { redis, fleet })) due.set(session.keys.member, session);
+    const pairs = await redis.zrange(index, '-inf', String(nowMs), 'BYSCORE', 'LIMIT', offset, PAGE, 'WITHSCORES');
+    for (const session of await parsePairs(pairs, tenant, { redis, fleet })) due.set(session.keys.member, session);
     if (pairs.length < 2 * PAGE) return [...due.values()];
   }
 }
 
-/** Returns one page of the whole index, for work that has no due time. */
+/** A position in the indexes of all tenants, which are read by the names of the tenants. */
+export interface IndexPosition {
+  tenant: string;
+  cursor: string;
+}
+
+/** Returns one page of all indexes, for work that has no due time. After the last index follows the first. */
 export async function readPage(
-  cursor: string,
+  { tenant: last, cursor }: IndexPosition,
   deps: Pick<Deps, 'redis' | 'fleet'>,
-): Promise<{ next: string; sessions: IndexedSession[] }> {
-  const [next, pairs] = await deps.redis.zscan(deps.fleet.index, cursor, 'COUNT', PAGE);
-  return { next, sessions: await parsePairs(pairs, deps) };
+): Promise<{ next: IndexPosition; sessions: IndexedSession[] }> {
+  const { redis, fleet } = deps;
+  const tenants = await listTenants(redis, fleet);
+  const isInside = cursor !== '0' && tenants.includes(last);
+  const tenant = isInside ? last : (tenants.find((name) => name > last) ?? tenants[0]);
+  if (tenant === undefined) return { next: { tenant: '', cursor: '0' }, sessions: [] };
+  const { index } = tenantKeys(fleet.namespace, tenant);
+  const [next, pairs] = await redis.zscan(index, isInside ? cursor : '0', 'COUNT', PAGE);
+  return { next: { tenant, cursor: next }, sessions: await parsePairs(pairs, tenant, deps) };
 }
 
 /** Reads the states of several sessions. Leaves out those whose keys hold unexpected data. */
-export async function readStates(
-  sessions: readonly IndexedSession[],
-  deps: Deps & Pick<UpkeepDeps, 'logger'>,
-): Promise<FoundSession[]> {
+export async function readStates(sessions: readonly IndexedSession[], deps: Deps): Promise<FoundSession[]> {
   const read = sessions.map(async (session) => ({ session, state: await readStoredSession(deps.redis, session.keys) }));
   const settled = read.map((reading, index) =>
-    reading.catch((error) => passOver(error, sessions[index]!.keys, deps.logger)),
+    reading.catch((error) => passOver(error, sessionFields(sessions[index]!.keys), deps.logger)),
   );
   const found = (await Promise.all(settled)).filter((reading) => reading !== undefined);
   const owners = await readOwners(
@@ -71,16 +81,18 @@ export async function readStates(
   return found.map(({ session, state }) => ({ ...session, state, owner: owners.get(state?.host ?? '') ?? '' }));
 }
 
+/** Parses a part of a tenant's index, and removes what is no id of a session: any client of the tenant may write it. */
 async function parsePairs(
   pairs: readonly string[],
+  tenant: string,
   { redis, fleet }: Pick<Deps, 'redis' | 'fleet'>,
 ): Promise<IndexedSession[]> {
   const sessions: IndexedSession[] = [];
-  for (let index = 0; index < pairs.length; index += 2) {
-    const [member = '', score = ''] = pairs.slice(index, index + 2);
-    const keys = toSessionKeys(fleet.namespace, member);
-    if (keys === undefined) await redis.zrem(fleet.index, member);
-    else sessions.push({ keys, score });
+  for (let at = 0; at < pairs.length; at += 2) {
+    const [session = '', score = ''] = pairs.slice(at, at + 2);
+    if (sessionIdSchema.safeParse(session).success)
+      sessions.push({ keys: sessionKeys(fleet.namespace, tenant, session), score });
+    else await redis.zrem(tenantKeys(fleet.namespace, tenant).index, session);
   }
   return sessions;
 }
@@ -96,12 +108,4 @@ async function readOwners(
     return [host, Date.now() - seenAt > retentionMs ? 'gone' : 'silent'];
   });
   return new Map(await Promise.all(read));
-}
-
-/** Parses a member of the index. Undefined when invalid: any process may have written to Redis. */
-function toSessionKeys(namespace: string, member: string): SessionKeys | undefined {
-  const [tenant, session, ...rest] = member.split(':');
-  const parsed = [tenantIdSchema.safeParse(tenant), sessionIdSchema.safeParse(session)];
-  if (rest.length > 0 || parsed.some(({ success }) => !success)) return undefined;
-  return sessionKeys(namespace, tenant as string, session as string);
 }

@@ -32,7 +32,7 @@ let memory: UpkeepMemory;
 beforeEach(() => {
   vi.clearAllMocks();
   const seen = { score: '12', since: performance.now() - 1_000, sweptAt: Number.NEGATIVE_INFINITY };
-  memory = { streamBytes: 1_000, cursor: '0', seen: new Map([[keys.member, seen]]) };
+  memory = { streamBytes: 1_000, position: { tenant: '', cursor: '0' }, seen: new Map([[keys.member, seen]]) };
 });
 
 const NOW = 1_000_000;
@@ -112,7 +112,7 @@ describe('upkeep of one session', () => {
     ['gone leaves the index', undefined, undefined],
   ])('a session that is %s', async (_title, state, listedMs) => {
     await run(state);
-    expect(calls.forget.mock.calls).toEqual([[{}, fleetKeys('ns'), keys.member, '12', listedMs]]);
+    expect(calls.forget.mock.calls).toEqual([[{}, keys, '12', listedMs]]);
     expect(jobs.ensure).not.toHaveBeenCalled();
   });
 
@@ -126,9 +126,7 @@ describe('upkeep of one session', () => {
     ['is looked at in every round while an entry waits', { ...idle, waiting: 1 }, '', []],
   ])('handles an idle session that nobody noted lately: it %s (UPKEEP-5)', async (_title, state, owner, postponed) => {
     await run(state, owner, { quietMs: 1_000 });
-    expect(calls.postpone.mock.calls).toEqual(
-      postponed.map(([score, delayMs]) => [{}, fleetKeys('ns'), keys.member, score, delayMs]),
-    );
+    expect(calls.postpone.mock.calls).toEqual(postponed.map(([score, delayMs]) => [{}, keys, score, delayMs]));
   });
 
   test('does not postpone an idle session that is not quiet yet or whose generation ended', async () => {

@@ -26,10 +26,10 @@ export async function reconcile(
   deps: UpkeepDeps,
   memory: UpkeepMemory,
 ): Promise<void> {
-  const { redis, fleet } = deps;
+  const { redis } = deps;
   const { keys, state, owner } = session;
   if (state === undefined || state.phase === 'closed') {
-    await forget(redis, fleet, keys.member, session.score, state && deps.retentionMs);
+    await forget(redis, keys, session.score, state && deps.retentionMs);
     return;
   }
   const hostAlive = owner === 'alive';
@@ -56,12 +56,12 @@ async function postponeIdle(
   { keys, score }: FoundSession,
   { activeAt }: StoredSession,
   nowMs: number,
-  { redis, fleet, retentionMs }: UpkeepDeps,
+  { redis, retentionMs }: UpkeepDeps,
 ): Promise<void> {
   const untilEndMs = activeAt + retentionMs - nowMs;
   const trimEveryMs = retentionMs / 4;
   const delayMs = untilEndMs > 0 ? Math.min(untilEndMs + 1, trimEveryMs) : trimEveryMs;
-  await postpone(redis, fleet, keys.member, score, delayMs);
+  await postpone(redis, keys, score, delayMs);
 }
 
 /**

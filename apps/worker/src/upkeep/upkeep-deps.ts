@@ -3,6 +3,7 @@ import { ATTRIBUTES, type FleetKeys, type SessionKeys } from '@shellfleet/protoc
 import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { IndexPosition } from './read-due.ts';
 
 /** Number of sessions that are read together. */
 export const PAGE = 100;
@@ -27,8 +28,8 @@ export interface UpkeepDeps {
 export interface UpkeepMemory {
   /** Current byte limit of a session's stream. */
   streamBytes: number;
-  /** Position of the walk through the whole index, which runs only while Redis is too full. */
-  cursor: string;
+  /** Position of the walk through all indexes, which runs only while Redis is too full. */
+  position: IndexPosition;
   /** Sessions of the last round by member. */
   seen: Map<string, SeenSession>;
 }
@@ -52,9 +53,15 @@ export function ignoreFull(error: unknown): undefined {
   if (!isRedisFull(toQueueError(error))) throw error;
 }
 
-/** Logs an error about one session, whose keys may hold anything, and continues. Throws when Redis is down. */
-export function passOver(error: unknown, { session }: SessionKeys, logger: Logger): undefined {
+/**
+ * Logs an error about one session or tenant, whose keys may hold anything, and continues. Throws when Redis is down.
+ * `about` names the session or tenant.
+ */
+export function passOver(error: unknown, about: Record<string, string>, logger: Logger): undefined {
   if (isRedisFull(toQueueError(error))) return;
   if (isRedisDown(error, 'throw')) throw error;
-  logger.warn({ err: error, [ATTRIBUTES.sessionId]: session }, 'upkeep.failed');
+  logger.warn({ err: error, ...about }, 'upkeep.failed');
 }
+
+/** Returns the fields of a log that name a session. */
+export const sessionFields = ({ session }: SessionKeys) => ({ [ATTRIBUTES.sessionId]: session });

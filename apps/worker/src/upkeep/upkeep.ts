@@ -6,7 +6,15 @@ import type { Settling } from '../lease/settling.ts';
 import { type IndexedSession, readDue, readPage, readRedisTime, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
-import { ignoreFull, PAGE, passOver, type SeenSession, type UpkeepDeps, type UpkeepMemory } from './upkeep-deps.ts';
+import {
+  ignoreFull,
+  PAGE,
+  passOver,
+  type SeenSession,
+  sessionFields,
+  type UpkeepDeps,
+  type UpkeepMemory,
+} from './upkeep-deps.ts';
 
 // Restores the fleet's invariants after a process died between two steps. All workers take turns by a lock in Redis.
 // UPKEEP-1. A session that can run something, but has no owner and no job, gets a job of its class and priority.
@@ -23,7 +31,11 @@ const WAITING_MS = 10_000;
 
 /** Runs rounds while the fleet is settled. At other times hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): Repetition {
-  const memory: UpkeepMemory = { streamBytes: LIMITS.sessionStreamBytes, cursor: '0', seen: new Map() };
+  const memory: UpkeepMemory = {
+    streamBytes: LIMITS.sessionStreamBytes,
+    position: { tenant: '', cursor: '0' },
+    seen: new Map(),
+  };
   return repeat(() => runRound(deps, memory), {
     everyMs: deps.intervalMs,
     mayBegin: () => settling.settled,
@@ -45,7 +57,9 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
       // A session in which something waits is always due.
       const { tenant } = session.keys;
       waiting.set(tenant, (waiting.get(tenant) ?? 0) + (session.state?.waiting ?? 0));
-      await reconcile(session, nowMs, deps, memory).catch((err) => passOver(err, session.keys, deps.logger));
+      await reconcile(session, nowMs, deps, memory).catch((err) =>
+        passOver(err, sessionFields(session.keys), deps.logger),
+      );
     }
   }
   await redis.set(fleet.waiting, JSON.stringify(Object.fromEntries(waiting)), 'PX', WAITING_MS).catch(ignoreFull);
@@ -74,11 +88,11 @@ function toSeen({ keys, score }: IndexedSession, { seen }: UpkeepMemory): SeenSe
   return { sweptAt: Number.NEGATIVE_INFINITY, ...before, score, since };
 }
 
-/** Cuts the streams of idle sessions, too, one page of the index per round, while Redis is too full. */
+/** Cuts the streams of idle sessions, too, one page of the indexes per round, while Redis is too full. */
 async function trimIdleStreams(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   if (memory.streamBytes >= LIMITS.sessionStreamBytes) return;
-  const { next, sessions } = await readPage(memory.cursor, deps);
-  memory.cursor = next;
+  const { next, sessions } = await readPage(memory.position, deps);
+  memory.position = next;
   for (const { keys } of sessions) {
     if (!memory.seen.has(keys.member)) await sweepAndNotify(keys, deps, { streamBytes: memory.streamBytes });
   }
@@ -89,9 +103,9 @@ async function forgetHosts(redis: Redis, fleet: FleetKeys, retentionMs: number):
   const silent = await redis.zrangebyscore(fleet.hosts, '-inf', Date.now() - retentionMs);
   const forgotten: string[] = [];
   for (const host of silent) {
-    const { alive, boot, calls, cordon, drain, left, tools, uses } = hostKeys(fleet.namespace, host);
+    const { alive, boot, callers, calls, cordon, drain, left, tools, uses } = hostKeys(fleet.namespace, host);
     if ((await redis.exists(alive)) === 1) continue;
-    await redis.multi().zrem(fleet.hosts, host).del(boot, calls, cordon, drain, left, tools, uses).exec();
+    await redis.multi().zrem(fleet.hosts, host).del(boot, callers, calls, cordon, drain, left, tools, uses).exec();
     forgotten.push(host);
   }
   return forgotten;

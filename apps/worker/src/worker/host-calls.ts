@@ -1,9 +1,9 @@
 import {
   type HostCall,
-  type HostRequest,
-  type ImageRequest,
   type LogPage,
   type LogRequest,
+  type OperatorCall,
+  type OperatorRequestCall,
   type RequestCall,
   type SessionKeys,
   ShellfleetError,
@@ -27,19 +27,16 @@ export interface HostCallDeps extends SessionHost {
 
 /** Reads the calls to this host and carries each out. Never rejects. */
 export async function readHostCalls(deps: HostCallDeps): Promise<void> {
-  await readCalls(deps, (call) => carryOut(call, deps)).catch((err: unknown) =>
-    deps.logger.warn({ err }, 'calls.failed'),
-  );
+  await readCalls(deps, {
+    onCall: (call) => carryOut(call, deps),
+    onOperatorCall: (call) => carryOutForOperator(call, deps),
+  }).catch((err: unknown) => deps.logger.warn({ err }, 'calls.failed'));
 }
 
 function carryOut(call: HostCall, deps: HostCallDeps): void {
   switch (call.type) {
-    case 'drain':
-    case 'cordon':
-      deps.onOperatorRequest();
-      break;
     case 'cancel-tool':
-      deps.tools.cancel(call.call, call.signed ?? '');
+      deps.tools.cancel({ tenant: call.tenant, id: call.call }, call.signed ?? '');
       break;
     case 'close':
       deps.sessions.find(call)?.closeGeneration(call.generation, isClosed(call, deps) ? 'now' : 'if-asked');
@@ -51,11 +48,18 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
       if (isCancelled(call, deps)) deps.sessions.find(call)?.cancel(call.generation, call.entry);
       break;
     case 'request':
-      void replyToRequest(call, deps, (asked) => find(asked, deps)).catch((err: unknown) =>
-        deps.logger.warn({ err }, 'calls.failed'),
-      );
+      reply(call, () => find(call, deps), deps);
       break;
   }
+}
+
+function carryOutForOperator(call: OperatorCall, deps: HostCallDeps): void {
+  if (call.type === 'request') reply(call, () => replyAboutImages(call.request, deps.sandboxes.images), deps);
+  else deps.onOperatorRequest();
+}
+
+function reply(call: RequestCall | OperatorRequestCall, find: () => Promise<unknown>, deps: HostCallDeps): void {
+  void replyToRequest(call, deps, find).catch((err: unknown) => deps.logger.warn({ err }, 'calls.failed'));
 }
 
 /** Returns whether to close: where keys are configured, only if a known producer signed the call. */
@@ -72,7 +76,6 @@ function isCancelled(call: Extract<HostCall, { type: 'cancel' }>, { namespace, s
 
 /** Returns the reply to a request. Throws LEASE_LOST when it is about a session that is not here. */
 async function find({ tenant, session, request }: RequestCall, deps: HostCallDeps): Promise<unknown> {
-  if (isAboutImages(request)) return replyAboutImages(request, deps.sandboxes.images);
   const found = deps.sessions.find({ tenant, session });
   // Logs stay on this host after their session has left it.
   if (request.type === 'log')
@@ -86,10 +89,6 @@ async function find({ tenant, session, request }: RequestCall, deps: HostCallDep
     case 'file':
       return found.besides(request.generation)?.files.reply(request) ?? { state: 'no-shell' };
   }
-}
-
-function isAboutImages(request: HostRequest): request is ImageRequest {
-  return ['images', 'pull-image', 'prune-images'].includes(request.type);
 }
 
 /** Less than the time in which a reply is expected. */

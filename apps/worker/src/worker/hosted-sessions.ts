@@ -5,6 +5,7 @@ import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession } from '../session/hosted-session.ts';
 import type { Stop } from '../session/hosting.ts';
+import type { FollowedTenants } from './followed-tenants.ts';
 
 /** Pauses before a failed session is served again. After the last one its lease expires, and any host may take it. */
 const RETRY_PAUSES_MS = [500, 1_000, 2_000];
@@ -14,6 +15,8 @@ interface HostedSessionsOptions {
   onEnded(heldMs: number): void;
   /** Aborts when the worker stops and serves no more sessions. */
   stopping: AbortSignal;
+  /** Tenants that have sessions here. */
+  tenants: Pick<FollowedTenants, 'follow' | 'leave'>;
 }
 
 export class HostedSessions {
@@ -59,17 +62,19 @@ export class HostedSessions {
 
   /** Serves a session until it leaves its slot. `found` is its living sandbox, if any. */
   serve(job: SessionJob, found?: Sandbox, failures = 0): void {
-    const { stopping, onEnded } = this.#options;
+    const { stopping, onEnded, tenants } = this.#options;
     if (stopping.aborted) return;
     const member = memberOf(job);
     // The job can be back before the previous generation has ended here.
     const previous = this.#sessions.get(member)?.done;
     if (previous !== undefined) return void previous.then(() => this.serve(job, found, failures));
+    tenants.follow(job.tenant);
     const session = new HostedSession(job, this.#host);
     const from = performance.now();
     const served = session.serve(found);
     const done = served.then(() => {
       this.#sessions.delete(member);
+      tenants.leave(job.tenant);
       onEnded(performance.now() - from);
     });
     this.#sessions.set(member, { session, done });

@@ -29,6 +29,7 @@ import { WarmPools } from '../shell/pool/warm-pools.ts';
 import type { Tool } from '../tools/load-tools.ts';
 import { CanServe } from './can-serve.ts';
 import { declareAfterReconnection } from './declare-after-reconnection.ts';
+import { FollowedTenants } from './followed-tenants.ts';
 import { HostedSessions } from './hosted-sessions.ts';
 import { type OperatorRequests, readOperatorRequests } from './operator-requests.ts';
 import { STALLED_INTERVAL_MS } from './requeue-regularly.ts';
@@ -62,6 +63,8 @@ export interface OpenWorker {
   readonly host: SessionHost;
   readonly options: WorkerOptions;
   readonly sessions: HostedSessions;
+  /** Tenants that have sessions here. */
+  readonly tenants: FollowedTenants;
   readonly heartbeat: Heartbeat;
   readonly settling: Settling;
   readonly requests: OperatorRequests;
@@ -121,8 +124,9 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     signal: closed.signal,
   });
   const heldTimes = createHeldTimes();
+  const tenants = new FollowedTenants();
   const sessions = new HostedSessions(host, {
-    stopping: stopping.signal,
+    ...{ stopping: stopping.signal, tenants },
     onEnded(heldMs) {
       heldTimes.record(heldMs);
       wakeUps.notify();
@@ -165,7 +169,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   return {
     ...{ host, options, sessions, heartbeat, settling, requests, isDraining, gate, pools, otherFleets, announcer },
     fleetConfiguration,
-    ...{ wakeUps, stopping, closed },
+    ...{ tenants, wakeUps, stopping, closed },
   };
 }
 

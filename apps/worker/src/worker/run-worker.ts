@@ -69,7 +69,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   };
   const readCalls = () => readHostCalls({ ...host, sessions, tools, onOperatorRequest });
   const hosts = countHostsRegularly(host);
-  const subscription = await subscribeToWakeUps(host, {
+  const subscription = await subscribeToWakeUps(host, open.tenants, {
     ...{ sessions, tools, approvals, jobs: spreadLooks(wakeUps, hosts.count), readCalls, onConfiguration },
   });
   // Reads calls that came before the subscription.

@@ -1,8 +1,9 @@
 import type { Notifier } from '@shellfleet/concurrency';
-import { hostKeys, parseWakeUp, type WakeUp } from '@shellfleet/protocol';
+import { hostKeys, parseWakeUp, type WakeUp, wakeUpsChannel } from '@shellfleet/protocol';
 import type { HostApprovals } from '../approvals/host-approvals.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { ToolHost } from '../tools/tool-host.ts';
+import type { FollowedTenants } from './followed-tenants.ts';
 import type { HostedSessions } from './hosted-sessions.ts';
 
 export interface WakeUpTargets {
@@ -16,26 +17,60 @@ export interface WakeUpTargets {
   onConfiguration(): Promise<void>;
 }
 
-/** Subscribes to all wake-ups for this host, over one connection, and passes each to its target. */
+/**
+ * Subscribes to all wake-ups for this host, over one connection, and passes each to its target. Those of a tenant's
+ * sessions come over a channel of the tenant, which clients of other tenants may not use.
+ */
 export async function subscribeToWakeUps(
   { connected, fleet, hostId, offers }: SessionHost,
+  tenants: FollowedTenants,
   targets: WakeUpTargets,
 ): Promise<{ close(): void }> {
   const subscriber = connected.duplicate('subscriber', `shellfleet-worker:${hostId}:wakeups`);
-  subscriber.on('message', (_channel: string, message: string) => {
+  const own = hostKeys(fleet.namespace, hostId).wakeUps;
+  const shared = [own, fleet.sessionsWakeUps, fleet.toolsWakeUps];
+  const channelOf = (tenant: string) => wakeUpsChannel(fleet.namespace, tenant, hostId);
+  subscriber.on('message', (channel: string, message: string) => {
     const wakeUp = parseWakeUp(message);
-    if (wakeUp !== undefined) deliver(wakeUp, offers, targets);
+    if (wakeUp === undefined) return;
+    if (!isAboutSession(wakeUp)) deliver(wakeUp, offers, targets);
+    else if (channel === channelOf(wakeUp.tenant)) deliverToSession(wakeUp, targets);
   });
   await subscriber.connect();
-  const own = hostKeys(fleet.namespace, hostId).wakeUps;
-  await subscriber.subscribe(own, fleet.sessionsWakeUps, fleet.toolsWakeUps);
+  await subscriber.subscribe(...shared);
+  // A call fails with its connection. When that is ready again, the host subscribes to all.
+  const ignore = () => {};
+  tenants.start({
+    subscribe: (tenant) => void subscriber.subscribe(channelOf(tenant)).catch(ignore),
+    unsubscribe: (tenant) => void subscriber.unsubscribe(channelOf(tenant)).catch(ignore),
+  });
+  subscriber.on('ready', () => tenants.subscribeAgain());
   return { close: () => subscriber.disconnect() };
 }
 
+type SessionWakeUp = Extract<WakeUp, { session: string }>;
+
+const isAboutSession = (wakeUp: WakeUp): wakeUp is SessionWakeUp => 'session' in wakeUp;
+
+function deliverToSession(wakeUp: SessionWakeUp, { sessions }: WakeUpTargets): void {
+  const session = sessions.find(wakeUp);
+  switch (wakeUp.type) {
+    case 'session':
+      session?.wakeUp(wakeUp.entry);
+      break;
+    case 'input':
+      session?.running?.wakeInput();
+      break;
+    case 'terminal':
+      session?.wakeTerminal(wakeUp.terminal);
+      break;
+  }
+}
+
 function deliver(
-  wakeUp: WakeUp,
+  wakeUp: Exclude<WakeUp, SessionWakeUp>,
   offers: SessionHost['offers'],
-  { sessions, tools, jobs, readCalls, onConfiguration, approvals }: WakeUpTargets,
+  { tools, jobs, readCalls, onConfiguration, approvals }: WakeUpTargets,
 ): void {
   switch (wakeUp.type) {
     case 'sessions':
@@ -52,15 +87,6 @@ function deliver(
       break;
     case 'calls':
       void readCalls();
-      break;
-    case 'session':
-      sessions.find(wakeUp)?.wakeUp(wakeUp.entry);
-      break;
-    case 'input':
-      sessions.find(wakeUp)?.running?.wakeInput();
-      break;
-    case 'terminal':
-      sessions.find(wakeUp)?.wakeTerminal(wakeUp.terminal);
       break;
   }
 }

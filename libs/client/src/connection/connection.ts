@@ -117,23 +117,25 @@ export class Connection {
   /** Removes a view. For the last view of a fleet, resolves when the session jobs that it is adding are stored. */
   async leave(namespace: string, user: ConnectionUser): Promise<void> {
     const link = this.#namespaces.get(namespace);
-    if (!link?.users.delete(user) || link.users.size > 0) return;
+    if (!link?.users.delete(user)) return;
+    if (![...link.users].some(({ tenant }) => tenant === user.tenant)) this.#inboxes.remove(namespace, user.tenant);
+    if (link.users.size > 0) return;
     this.#namespaces.delete(namespace);
-    this.#inboxes.remove(namespace);
     await link.sessions.settled();
   }
 
-  /** Opens the inbox of a namespace. When it resolves, the inbox receives every later message. */
-  openInbox(namespace: string): Promise<void> {
-    return this.#inboxes.open(namespace, {
+  /** Opens the inbox of a tenant. When it resolves, the inbox receives every later message. */
+  openInbox(namespace: string, tenant: string): Promise<void> {
+    const users = () => [...this.#usersOf(namespace)].filter((user) => user.tenant === tenant);
+    return this.#inboxes.open(namespace, tenant, {
       onEnded: (notice) => {
-        for (const user of this.#usersOf(namespace)) if (user.tenant === notice.tenant) user.onEnded(notice);
+        if (notice.tenant === tenant) for (const user of users()) user.onEnded(notice);
       },
       onReply: (id, sealed) => {
-        for (const user of this.#usersOf(namespace)) user.onReply(id, sealed);
+        for (const user of users()) user.onReply(id, sealed);
       },
       onGap: () => {
-        for (const user of this.#usersOf(namespace)) user.onGap();
+        for (const user of users()) user.onGap();
       },
     });
   }

@@ -74,15 +74,15 @@ describe('inboxes', () => {
   test('report a gap on opening, and pass ends and replies to their receivers', async () => {
     const inboxes = new Inboxes(subscriber, 'p1');
     const receiver = { onEnded: vi.fn(), onReply: vi.fn(), onGap: vi.fn() };
-    const opened = inboxes.open('ns', receiver);
+    const opened = inboxes.open('ns', 't', receiver);
     await settle();
     expect(receiver.onGap).not.toHaveBeenCalled();
     redis.calls[0]?.reply.resolve();
     await opened;
     expect(receiver.onGap).toHaveBeenCalledTimes(1);
     for (const message of ['e t:s entry 5-0 {"a": 1}', 'e t:s entry 5-1 ', 'a request sealed', 'a request ', 'none'])
-      redis.emit('message', 'ns:inbox:p1', message);
-    redis.emit('message', 'other:inbox:p1', 'a request sealed');
+      redis.emit('message', 'ns:inbox:t:p1', message);
+    redis.emit('message', 'ns:inbox:other:p1', 'a request sealed');
     expect(receiver.onEnded.mock.calls).toEqual([
       [expect.objectContaining({ tenant: 't', session: 's', entryId: 'entry', event: '5-0', result: '{"a": 1}' })],
       [expect.objectContaining({ entryId: 'entry', event: '5-1', result: '' })],
@@ -91,8 +91,8 @@ describe('inboxes', () => {
       ['request', 'sealed'],
       ['request', ''],
     ]);
-    inboxes.remove('ns');
-    redis.emit('message', 'ns:inbox:p1', 'a request sealed');
+    inboxes.remove('ns', 't');
+    redis.emit('message', 'ns:inbox:t:p1', 'a request sealed');
     expect(receiver.onReply).toHaveBeenCalledTimes(2);
   });
 });

@@ -116,8 +116,8 @@ interface Inbox {
 }
 
 /**
- * The inboxes of this process, one per namespace. Results are also found by reading records, so a lost notice only
- * causes a delay.
+ * The inboxes of this process, one for each tenant of a namespace. Results are also found by reading records, so a lost
+ * notice only causes a delay.
  */
 export class Inboxes {
   readonly #subscriber: Subscriber;
@@ -129,25 +129,27 @@ export class Inboxes {
     this.#inboxId = inboxId;
   }
 
-  /** Opens the inbox of a namespace, once. When it resolves, the inbox receives every later message. */
-  open(namespace: string, receiver: NoticeReceiver): Promise<void> {
-    const known = this.#inboxes.get(namespace);
+  /** Opens the inbox of a tenant, once. When it resolves, the inbox receives every later message. */
+  open(namespace: string, tenant: string, receiver: NoticeReceiver): Promise<void> {
+    const channel = inboxChannel(namespace, tenant, this.#inboxId);
+    const known = this.#inboxes.get(channel);
     if (known !== undefined) return known.opened;
     const raw: Receiver = {
       onMessage: (message) => dispatch(message, receiver),
       onGap: () => receiver.onGap(),
     };
     // An entry that was submitted before the inbox opened may have ended already.
-    const opened = this.#subscriber.add(inboxChannel(namespace, this.#inboxId), raw).then(() => receiver.onGap());
-    this.#inboxes.set(namespace, { receiver: raw, opened });
+    const opened = this.#subscriber.add(channel, raw).then(() => receiver.onGap());
+    this.#inboxes.set(channel, { receiver: raw, opened });
     return opened;
   }
 
-  remove(namespace: string): void {
-    const inbox = this.#inboxes.get(namespace);
+  remove(namespace: string, tenant: string): void {
+    const channel = inboxChannel(namespace, tenant, this.#inboxId);
+    const inbox = this.#inboxes.get(channel);
     if (inbox === undefined) return;
-    this.#inboxes.delete(namespace);
-    this.#subscriber.remove(inboxChannel(namespace, this.#inboxId), inbox.receiver);
+    this.#inboxes.delete(channel);
+    this.#subscriber.remove(channel, inbox.receiver);
   }
 }
 

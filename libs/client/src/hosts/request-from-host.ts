@@ -4,6 +4,7 @@ import {
   type HostReply,
   type HostRequest,
   hostReplySchemas,
+  type NewHostCall,
   parseOrThrow,
   type SealedReply,
   type SessionKeys,
@@ -46,7 +47,8 @@ export async function requestFromHost<Q extends HostRequest>(
   const id = context.nextId();
   await context.openInbox();
   const { redis, namespace, inboxId: inbox } = context;
-  const ask = () => callHost(redis, namespace, host, { type: 'request', tenant, session, id, inbox, request });
+  const call = { type: 'request', tenant, session, id, inbox, request } as NewHostCall;
+  const ask = () => callHost(redis, namespace, host, call);
   const late = AbortSignal.timeout(timeoutMs);
   const ends = signal === undefined ? late : AbortSignal.any([late, signal]);
   const reply = context.replies.expect(id, ends, () => void ask().catch(() => {}));

@@ -6,7 +6,14 @@ import { SendWindow } from './send-window.ts';
 
 const JOBS_UNDER_WAY = 200;
 
-/** The queues in which tool calls wait for a host, one per tool, on the main connection. */
+/** A call of a tool, in the queue of its tenant. */
+export interface QueuedCall {
+  tenant: string;
+  name: string;
+  id: string;
+}
+
+/** The queues in which tool calls wait for a host, one for each tool and tenant, on the main connection. */
 export class ToolsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
@@ -27,20 +34,27 @@ export class ToolsQueue {
     }
   }
 
-  async has(name: string, call: string): Promise<boolean> {
-    return (await (await this.#queue(name)).getJob(toolJobId(call))) !== undefined;
+  async has({ tenant, name, id }: QueuedCall): Promise<boolean> {
+    return (await (await this.#queue(toolQueue(name, tenant))).getJob(toolJobId(id))) !== undefined;
   }
 
   /** Removes the job of a call that needs no host any more. */
-  async remove(name: string, call: string): Promise<void> {
-    await (await this.#queue(name)).remove(toolJobId(call));
+  async remove({ tenant, name, id }: QueuedCall): Promise<void> {
+    await (await this.#queue(toolQueue(name, tenant))).remove(toolJobId(id));
   }
 
   async #add(name: string, job: ToolJob): Promise<void> {
     const options = { jobId: toolJobId(job.call), attempts: 1, removeOnComplete: true, removeOnFail: true };
-    await (await this.#queue(name)).add('call', job, options);
-    // The wake-up is sent after the job was added, so that a host that receives it finds the job.
-    await this.#redis.publish(this.#fleet.toolsWakeUps, encodeWakeUp({ type: 'tool', name }));
+    const queue = toolQueue(name, job.tenant);
+    // The queue is noted before and after the job is added, as queues of sessions are. The wake-up follows the job, so
+    // that a host that receives it finds the job.
+    await this.#redis.lpush(this.#fleet.toolsNoted, queue);
+    await (await this.#queue(queue)).add('call', job, options);
+    const wakeUp = encodeWakeUp({ type: 'tool', name });
+    await Promise.all([
+      this.#redis.lpush(this.#fleet.toolsNoted, queue),
+      this.#redis.publish(this.#fleet.toolsWakeUps, wakeUp),
+    ]);
   }
 
   #queue(name: string): Promise<Queue> {
@@ -51,7 +65,7 @@ export class ToolsQueue {
 
   async #open(name: string): Promise<Queue> {
     const { Queue } = await import('@shellfleet/vendor/bullmq');
-    const queue = new Queue(toolQueue(name), {
+    const queue = new Queue(name, {
       connection: this.#redis,
       prefix: this.#fleet.tools,
       streams: { events: { maxLen: 0 } },

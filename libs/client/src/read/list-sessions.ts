@@ -1,4 +1,11 @@
-import { labelsSchema, parseOrThrow, SESSION_STATES, type SessionInfo, type SessionState } from '@shellfleet/protocol';
+import {
+  labelsSchema,
+  parseOrThrow,
+  SESSION_STATES,
+  type SessionInfo,
+  type SessionState,
+  tenantKeys,
+} from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
 import { z } from 'zod';
 import { readKept } from './kept.ts';
@@ -41,7 +48,8 @@ export async function* listSessions(context: InfoContext, given: SessionFilter):
     (state === undefined ? all || info.state !== 'closed' || info.kept !== undefined : info.state === state) &&
     Object.entries(labels).every(([name, value]) => info.labels[name] === value);
   const seen = new Set<string>();
-  for (const index of closed ? [context.fleet.index, context.fleet.closed] : [context.fleet.index]) {
+  const keys = tenantKeys(context.namespace, context.tenant);
+  for (const index of closed ? [keys.index, keys.closed] : [keys.index]) {
     for await (const ids of readIds(context, index)) {
       // A scan may return a member twice, and a closed session stays in the first index for a while.
       const fresh = ids.filter((id) => !seen.has(id));
@@ -55,15 +63,12 @@ export async function* listSessions(context: InfoContext, given: SessionFilter):
 }
 
 async function* readIds(context: InfoContext, index: string): AsyncGenerator<string[]> {
-  const prefix = `${context.tenant}:`;
   let cursor = '0';
   do {
-    const [next, pairs] = await context.redis
-      .zscan(index, cursor, 'MATCH', `${prefix}*`, 'COUNT', PAGE)
-      .catch((error: unknown) => {
-        throw toQueueError(error);
-      });
+    const [next, pairs] = await context.redis.zscan(index, cursor, 'COUNT', PAGE).catch((error: unknown) => {
+      throw toQueueError(error);
+    });
     cursor = next;
-    yield pairs.filter((_value, place) => place % 2 === 0).map((member) => member.slice(prefix.length));
+    yield pairs.filter((_value, place) => place % 2 === 0);
   } while (cursor !== '0');
 }

@@ -1,4 +1,4 @@
-import type { FleetKeys, SessionKeys } from '@shellfleet/protocol';
+import { type FleetKeys, type SessionKeys, tenantKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
 export interface IndexContext {
@@ -16,14 +16,16 @@ export interface NotedSession {
 const INDEX_EVERY_MS = 20_000;
 
 /**
- * Puts the session into the index, where lists find it. The score is negative, so that upkeep looks at the session at
- * once.
+ * Puts the session into the index of its tenant, where lists find it, and notes the tenant for the hosts. The score is
+ * negative, so that upkeep looks at the session at once.
  */
 export function noteInIndex({ redis, fleet }: IndexContext, session: NotedSession): void {
   const now = Date.now();
   if (now - session.indexedAt < INDEX_EVERY_MS) return;
   session.indexedAt = now;
-  redis.zadd(fleet.index, -now, session.keys.member).catch(() => {
+  const { namespace, tenant, session: id } = session.keys;
+  const noted = [redis.zadd(tenantKeys(namespace, tenant).index, -now, id), redis.lpush(fleet.noted, tenant)];
+  Promise.all(noted).catch(() => {
     session.indexedAt = 0;
   });
 }

@@ -168,11 +168,16 @@ async function cancel(context: ToolCallContext, call: ToolCallRef): Promise<void
   const { redis, fleet } = context;
   if (await beginToolCall(redis, fleet, call, `cancelled ${context.id}`, LIMITS.timeoutMs)) {
     await withdrawAskers(redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)]);
-    await context.tools.remove(call.name, call.id);
+    await context.tools.remove(call);
     return;
   }
-  const { begun } = await readToolCall(redis, fleet, call.id);
+  const { begun } = await readToolCall(redis, fleet, call);
   const [host = ''] = begun?.split(' ') ?? [];
   const signed = signToolCancel(context.sealer, fleet, call);
-  await callHost(context.redis, context.namespace, host, { type: 'cancel-tool', call: call.id, signed });
+  await callHost(context.redis, context.namespace, host, {
+    type: 'cancel-tool',
+    tenant: call.tenant,
+    call: call.id,
+    signed,
+  });
 }

@@ -123,8 +123,8 @@ async function within(hint: Promise<string>, ms: number, signal: AbortSignal | u
 async function look(context: ToolCallContext, call: ToolCallRef): Promise<State> {
   // The job is read before the state of the call. It is removed only after the call has begun, so if both are missing,
   // Redis has lost the call.
-  const waits = await context.tools.has(call.name, call.id);
-  const { sealed, begun } = await readToolCall(context.redis, context.fleet, call.id);
+  const waits = await context.tools.has(call);
+  const { sealed, begun } = await readToolCall(context.redis, context.fleet, call);
   if (sealed !== null) return { type: 'ended', sealed };
   if (begun === null) {
     if (waits) return { type: 'waiting' };
@@ -151,7 +151,7 @@ async function withdraw(context: ToolCallContext, call: ToolCallRef): Promise<bo
   try {
     const by = `withdrawn ${context.id}`;
     if (!(await beginToolCall(context.redis, context.fleet, call, by, LIMITS.timeoutMs))) return false;
-    await context.tools.remove(call.name, call.id).catch(() => {});
+    await context.tools.remove(call).catch(() => {});
     await withdrawAskers(context.redis, approvalKeys(context.namespace, context.tenant), [askerOf(call)]);
     return true;
   } catch {
@@ -178,7 +178,7 @@ async function endLost(
 
 function open(context: ToolCallContext, call: ToolCallRef, sealed: string): ToolResult {
   // The result is removed because no other process reads it.
-  void context.redis.unlink(toolResultKey(context.fleet, call.id)).catch(() => {});
+  void context.redis.unlink(toolResultKey(context.fleet, call.tenant, call.id)).catch(() => {});
   try {
     const wire = wireToolResultSchema.parse(
       JSON.parse(context.sealer.open(sealed, sealPlace('tool-result', context, call))),

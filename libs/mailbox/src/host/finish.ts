@@ -43,7 +43,7 @@ export async function finish(owner: Owner, entryId: string, options: FinishOptio
       options.takeNext ? (owner.boot ?? '-') : '',
       retentionOf(redis, keys.namespace),
       options.answer ?? '',
-      options.inbox ? inboxChannel(keys.namespace, options.inbox) : '',
+      options.inbox ? inboxChannel(keys.namespace, keys.tenant, options.inbox) : '',
       INLINE_RESULT_BYTES,
       owner.admission ?? '',
       options.cancelReason ?? '',

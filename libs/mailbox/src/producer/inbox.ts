@@ -26,16 +26,19 @@ export async function notify(redis: Redis, namespace: string, producer: string, 
   if (producer === '') return;
   const { tenant, session, entryId, event, result } = notice;
   const inline = Buffer.byteLength(result) <= INLINE_RESULT_BYTES ? result : '';
-  await redis.publish(inboxChannel(namespace, producer), `e ${tenant}:${session} ${entryId} ${event} ${inline}`);
+  await redis.publish(
+    inboxChannel(namespace, tenant, producer),
+    `e ${tenant}:${session} ${entryId} ${event} ${inline}`,
+  );
 }
 
 export async function sendReply(
   redis: Redis,
   namespace: string,
-  producer: string,
+  { tenant, inbox }: { tenant: string; inbox: string },
   { id, sealed }: InboxReply,
 ): Promise<void> {
-  await redis.publish(inboxChannel(namespace, producer), `a ${id} ${sealed}`);
+  await redis.publish(inboxChannel(namespace, tenant, inbox), `a ${id} ${sealed}`);
 }
 
 /** Parses a message of notify(), finish.lua or sendReply(). Returns undefined for any other text. */

@@ -43,7 +43,7 @@ export async function beginToolCall(
   by: string,
   longestMs: number,
 ): Promise<boolean> {
-  const key = toolCallKey(fleet, call.id);
+  const key = toolCallKey(fleet, call.tenant, call.id);
   try {
     const set = await redis.set(key, by, 'PX', longestMs + MARK_TTL_MS, 'NX');
     return set !== null || (await redis.get(key)) === by;
@@ -54,12 +54,12 @@ export async function beginToolCall(
 
 /** Stores a result (TOOL-CALL-2). If it is the first, notifies the inbox, publishes the event and returns true. */
 export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCallRef, end: ToolEnd): Promise<boolean> {
-  const key = toolResultKey(fleet, call.id);
+  const key = toolResultKey(fleet, call.tenant, call.id);
   try {
     const set = await redis.set(key, end.sealed, 'PX', RESULT_TTL_MS, 'NX');
     if (set === null && (await redis.get(key)) !== end.sealed) return false;
     const hint = { id: call.id, sealed: end.sealed.length <= INLINE_CHARS ? end.sealed : '' };
-    if (call.inbox !== '') await sendReply(redis, fleet.namespace, call.inbox, hint);
+    if (call.inbox !== '') await sendReply(redis, fleet.namespace, call, hint);
     const { hostId, ok, code } = end;
     await sayToolEvent(redis, fleet, call.tenant, {
       type: 'call.ended',
@@ -80,10 +80,13 @@ export async function endToolCall(redis: Redis, fleet: FleetKeys, call: ToolCall
 export async function readToolCall(
   redis: Redis,
   fleet: FleetKeys,
-  id: string,
+  { id, tenant }: Pick<ToolCallRef, 'id' | 'tenant'>,
 ): Promise<{ sealed: string | null; begun: string | null }> {
   try {
-    const [sealed = null, begun = null] = await redis.mget(toolResultKey(fleet, id), toolCallKey(fleet, id));
+    const [sealed = null, begun = null] = await redis.mget(
+      toolResultKey(fleet, tenant, id),
+      toolCallKey(fleet, tenant, id),
+    );
     return { sealed, begun };
   } catch (error) {
     return throwQueueError(error);

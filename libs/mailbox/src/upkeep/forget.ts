@@ -1,4 +1,4 @@
-import { type FleetKeys, LIMITS } from '@shellfleet/protocol';
+import { fleetKeys, LIMITS, type SessionKeys, tenantKeys } from '@shellfleet/protocol';
 import { runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlainScript } from '../scripts.ts';
@@ -11,11 +11,11 @@ const script = definePlainScript('upkeep/forget');
  */
 export async function forget(
   redis: Redis,
-  fleet: FleetKeys,
-  member: string,
+  { namespace, tenant, session, member }: SessionKeys,
   score: string,
   listedMs?: number,
 ): Promise<boolean> {
-  const args = [member, score, listedMs ?? '', LIMITS.closedSessions];
-  return (await runScript(redis, script, [fleet.index, fleet.owners, fleet.closed], args)) === 1;
+  const { index, closed } = tenantKeys(namespace, tenant);
+  const args = [session, score, listedMs ?? '', LIMITS.closedSessions, member];
+  return (await runScript(redis, script, [index, fleetKeys(namespace).owners, closed], args)) === 1;
 }

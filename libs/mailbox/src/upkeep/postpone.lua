@@ -1,7 +1,7 @@
 -- postpone: set the time of upkeep's next look at a session, unless it was noted in the index since the caller read its
 -- score.
 -- KEYS 1 index
--- ARGV 1 member · 2 its score when the caller read it · 3 ms from now
+-- ARGV 1 session · 2 its score when the caller read it · 3 ms from now
 -- Returns 1 postponed · 0 noted again, or not there
 if redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 local time = redis.call('TIME')

@@ -1,4 +1,4 @@
-import { type FleetKeys, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, sessionJobId, sessionsQueue, tenantKeys } from '@shellfleet/protocol';
 import { asArray, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
@@ -28,8 +28,9 @@ export async function declareOwned<O extends OwnedSession>(
       ...[sessionsQueue(job.placementClass, job.tenant), sessionJobId(job.tenant, job.session)],
       `${job.tenant}:${job.session}`,
       ...[fence, lockMs, jobData, priority],
+      ...[tenantKeys(fleet.namespace, job.tenant).index, job.tenant, job.session],
     ]);
-    const keys = [fleet.owners, fleet.fence, fleet.index, fleet.queues];
+    const keys = [fleet.owners, fleet.fence, fleet.tenants, fleet.queues];
     const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, host, ...args]), script.name);
     const lostIds = new Set(reply.map(asString));
     lost.push(...some.filter(({ job }) => lostIds.has(sessionJobId(job.tenant, job.session))));

@@ -6,8 +6,8 @@ const directory = import.meta.dirname;
 const paths = ['../prelude.lua', ...globSync('*.lua', { cwd: directory })];
 const scripts = paths.map((path) => readFileSync(`${directory}/${path}`, 'utf8'));
 
-/** Literals that are no names of BullMQ: the name of a session's job, and a key that never exists. */
-const OWN = ['session', ':nothing'];
+/** Literals that are no names of BullMQ: names of a job, a type and a tenant's key, and a key that never exists. */
+const OWN = ['session', 'string', ':index', ':nothing'];
 
 describe('the names of BullMQ that the scripts use', () => {
   test('are those that keys.ts lists', () => {

@@ -4,16 +4,17 @@
 -- priority of n counts as n minutes later. A job that a host has lost is the tenant's first one.
 -- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over. Forgets the
 -- queues that have no job.
--- With a second key, writes what the tenants hold and wait for there instead, unless that was written within a second.
--- KEYS 1 queues · 2 demand
+-- With a fourth key, writes what the tenants hold and wait for there instead, unless that was written within a second.
+-- KEYS 1 queues · 2 noted · 3 tenants · 4 demand
 -- ARGV 1 prefix of the queues · 2 JSON: {offers: class → true, weights: tenant → weight, quotas: tenant → most
 --      slots, passedOver: tenant → true, from: line → position of the first job that is read, places: how many jobs,
---      shared: whether each line gives an equal part}; with a second key only {weights, quotas}
+--      shared: whether each line gives an equal part}; with a fourth key only {weights, quotas}
 -- Returns for each job: its queue · its line · its id · its data · how many wait behind it in its line
-local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[2]
+local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[4]
 local DEMAND_MS, DEMAND_AGE_MS = 5000, 900
 if demand and redis.call('PTTL', demand) > DEMAND_MS - DEMAND_AGE_MS then return {} end
 local tenants, waiting, lines = {}, {}, 0
+take_noted(KEYS[2], KEYS[3], KEYS[1])
 local names = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
 for n = 1, #names, 2 do
   local name, granted = names[n], tonumber(names[n + 1])

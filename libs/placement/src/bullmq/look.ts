@@ -42,7 +42,8 @@ export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): 
   const { offers, passedOver, from, ...rest } = look;
   const sets = { offers: toSet(offers), passedOver: toSet(passedOver) };
   const asked = JSON.stringify({ ...rest, ...sets, from: Object.fromEntries(from) });
-  const reply = asArray(await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, asked]), script.name);
+  const keys = [fleet.queues, fleet.noted, fleet.tenants];
+  const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
   for (let at = 0; at + FIELDS <= reply.length; at += FIELDS) {
     const [queue = '', line = '', id = '', data = ''] = reply.slice(at, at + FIELDS - 1).map(asString);
@@ -62,7 +63,12 @@ export async function publishDemand(
   { weights, quotas }: Pick<Look, 'weights' | 'quotas'>,
 ): Promise<void> {
   const asked = JSON.stringify({ weights, quotas });
-  await runScript(redis, script, [fleet.queues, fleet.demand], [fleet.sessionQueues, asked]);
+  await runScript(
+    redis,
+    script,
+    [fleet.queues, fleet.noted, fleet.tenants, fleet.demand],
+    [fleet.sessionQueues, asked],
+  );
 }
 
 const toSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));
