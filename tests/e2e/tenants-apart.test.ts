@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Fleet } from '@shellfleet/client';
-import { tenantAclLine } from '@shellfleet/protocol';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -47,7 +47,8 @@ beforeAll(async () => {
     env: { SHELLFLEET_TOOLS: toolModules('everyday') },
   });
   for (const tenant of ['a', 'b']) {
-    const words = tenantAclLine(stack.namespace, tenant).replace('PASSWORD', PASSWORD).split(' ');
+    const { stdout } = await new FleetCli(stack).text(['tenants', 'acl', tenant]);
+    const words = stdout.trim().replace('PASSWORD', PASSWORD).split(' ');
     await server.redis.call('ACL', ...words.slice(1));
     users[tenant] = new Redis(urlOf(tenant));
     const { namespace, sealKey } = stack;
@@ -59,6 +60,17 @@ afterAll(async () => {
   for (const redis of Object.values(users)) redis.disconnect();
   await stack?.[Symbol.asyncDispose]();
   await server?.[Symbol.asyncDispose]();
+});
+
+describe('the access list of a tenant', () => {
+  test('is refused for a name that could match other tenants', async () => {
+    const { exitCode, stdout, stderr } = await new FleetCli(stack).text(['tenants', 'acl', 'a*']);
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining('name: may only hold A-Z a-z 0-9'),
+    });
+  });
 });
 
 describe('the Redis user of a tenant', () => {

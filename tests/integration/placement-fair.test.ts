@@ -394,6 +394,31 @@ describe('the set of queues', () => {
     await host.close();
   });
 
+  test.each<[string, (keys: string) => Promise<unknown>]>([
+    ['a text for its waiting jobs', (keys) => redis.set(`${keys}wait`, 'x')],
+    ['a text for its active jobs', (keys) => redis.multi().del(`${keys}active`).set(`${keys}active`, 'x').exec()],
+    ['a text for a job', (keys) => redis.multi().set(`${keys}x`, 'x').rpush(`${keys}wait`, 'x').exec()],
+    [
+      'a text for the job of a session',
+      (keys) => redis.multi().set(`${keys}s~junk~x`, 'x').rpush(`${keys}wait`, 's~junk~x').exec(),
+    ],
+    ['a priority without end', (keys) => redis.zadd(`${keys}prioritized`, '+inf', 's~junk~x')],
+    [
+      'a time that is no number',
+      (keys) => redis.multi().hset(`${keys}s~junk~x`, 'timestamp', 'nan').rpush(`${keys}wait`, 's~junk~x').exec(),
+    ],
+  ])('serves other tenants although a tenant has written %s', async (_what, write) => {
+    const host = await startHost('h1', {}, undefined, () => ({ junk: 1 }));
+    for (const tenant of ['a', 'junk', 'z']) await add(tenant, 's');
+    await write(`${fleet.sessionQueues}:${sessionsQueue('docker', 'junk')}:`);
+    const fetched = await fetchNames(host, 3);
+    expect(fetched).toEqual(expect.arrayContaining(['a/s', 'z/s']));
+    await redis.del(fleet.requeued);
+    await host.requeueStalled();
+    expect((await host.listOwn()).map(({ tenant }) => tenant)).toEqual(expect.arrayContaining(['a', 'z']));
+    await host.close();
+  });
+
   test('gets the queue of a job back when upkeep finds the job', async () => {
     const host = await startHost('h1');
     await add('a', 's');

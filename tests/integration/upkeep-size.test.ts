@@ -125,7 +125,7 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
     expect(after - before).toBeLessThan(Math.max(2 ** 20, (left - before) / 4));
   }, 1_200_000);
 
-  test('reports a session with invalid keys, and serves all others', async () => {
+  test('reports a session or tenant with invalid keys, and serves all others', async () => {
     await using own = await startOwnRedis();
     const { redis } = own;
     const [state, stream, gone] = [keysOf('wrong-state'), keysOf('wrong-stream'), keysOf('gone')];
@@ -134,10 +134,12 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
     await redis.del(stream.stream);
     await redis.set(stream.stream, 'text');
     for (const [score, keys] of [state, stream, gone].entries()) await putIntoIndex(redis, keys, score);
+    await redis.set(tenantKeys(NAMESPACE, 't2').index, 'text');
+    await redis.lpush(fleet.noted, 't2');
     const reported = new Set<string>();
     const logger = {
       ...silent,
-      warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? ''),
+      warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? line.tenant ?? ''),
     };
     const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
     await until(
@@ -145,6 +147,6 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
       (members) => !members.includes(gone.session),
     );
     await upkeep.close();
-    expect([...reported].sort()).toEqual(['wrong-state', 'wrong-stream']);
+    expect([...reported].sort()).toEqual(['t2', 'wrong-state', 'wrong-stream']);
   });
 });

@@ -84,7 +84,8 @@ export class Fetcher {
       const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, waiting.placementClass);
       // The id names no session of the queue's tenant, so no host can do anything with the job.
       if (job === undefined || queueOf(job) !== waiting.queue)
-        await this.#queues.removeWaiting(waiting.queue, waiting.id);
+        // What else its tenant has written there may prevent this. Then the job stays, behind others of the tenant.
+        await this.#queues.removeWaiting(waiting.queue, waiting.id).catch(() => {});
       else if (await this.#serves(waiting, job)) servable.push({ ...waiting, job });
       if (servable.length === MOST_TRIED) break;
     }

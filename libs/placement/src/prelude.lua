@@ -11,11 +11,19 @@ local function lines_of(keys)
     local score = redis.call('ZRANGE', keys .. 'prioritized', rank, rank, 'WITHSCORES')[2]
     local priority = math.floor(score / SCORES)
     local above = string.format('(%.0f', (priority + 1) * SCORES)
-    local past = redis.call('ZCOUNT', keys .. 'prioritized', '-inf', above)
+    local past = math.max(rank + 1, redis.call('ZCOUNT', keys .. 'prioritized', '-inf', above))
     lines[#lines + 1] = {keys = keys, start = rank, count = past - rank, priority = priority, delay = priority * MINUTE_MS}
     rank = past
   end
   return lines
+end
+
+-- Returns the lines of a queue and the number of its active jobs. Any client of its tenant may write other data there,
+-- which must not hold up the queues of others: such a queue has no jobs.
+local function read_queue(keys)
+  local is_valid, lines, active = pcall(function() return lines_of(keys), redis.call('LLEN', keys .. 'active') end)
+  if is_valid then return lines, active end
+  return {}, 0
 end
 
 -- Returns the job at a place of a line, from 0, with when it was added, when it is due, and its data. A job that a host
@@ -23,8 +31,10 @@ end
 local function job_at(line, at)
   local job = line.start and redis.call('ZRANGE', line.keys .. 'prioritized', line.start + at, line.start + at)[1]
     or redis.call('LINDEX', line.keys .. 'wait', -1 - at)
-  local fields = redis.call('HMGET', line.keys .. job, 'timestamp', 'processedOn', 'data')
+  local fields = redis.pcall('HMGET', line.keys .. job, 'timestamp', 'processedOn', 'data')
   local added = tonumber(fields[1] or '') or 0
+  -- Only `nan` differs from itself.
+  if added ~= added then added = 0 end
   return job, added, not line.start and fields[2] and 0 or added + line.delay, fields[3] or ''
 end
 

@@ -12,24 +12,29 @@ local function at_quota(queue, quota)
   local owner, held = string.match(queue, '@(.+)$'), 0
   for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
     if string.match(name, '@(.+)$') == owner then
-      held = held + redis.call('LLEN', prefix .. ':' .. name .. ':' .. 'active')
+      held = held + (tonumber(redis.pcall('LLEN', prefix .. ':' .. name .. ':' .. 'active')) or 0)
     end
   end
   return held >= quota
 end
+-- Locks a job, if it still waits. Returns whether it did.
+local function lock(queue, job)
+  local keys = prefix .. ':' .. queue .. ':'
+  if redis.call('LREM', keys .. 'wait', -1, job) + redis.call('ZREM', keys .. 'prioritized', job) == 0 then return false end
+  -- A job without data was removed.
+  if redis.call('EXISTS', keys .. job) == 0 then return false end
+  redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
+  redis.call('HINCRBY', keys .. job, 'ats', 1)
+  redis.call('LPUSH', keys .. 'active', job)
+  redis.call('SET', keys .. job .. ':lock', host, 'PX', lock_ms)
+  redis.call('ZADD', KEYS[1], now, queue)
+  return true
+end
 for i = 4, #ARGV, 3 do
-  local keys, job = prefix .. ':' .. ARGV[i] .. ':', ARGV[i + 1]
-  if not at_quota(ARGV[i], tonumber(ARGV[i + 2]))
-    and redis.call('LREM', keys .. 'wait', -1, job) + redis.call('ZREM', keys .. 'prioritized', job) > 0 then
-    -- A job without data was removed.
-    if redis.call('EXISTS', keys .. job) == 1 then
-      redis.call('LPUSH', keys .. 'active', job)
-      redis.call('SET', keys .. job .. ':lock', host, 'PX', lock_ms)
-      redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
-      redis.call('HINCRBY', keys .. job, 'ats', 1)
-      redis.call('ZADD', KEYS[1], now, ARGV[i])
-      return (i - 1) / 3
-    end
+  if not at_quota(ARGV[i], tonumber(ARGV[i + 2])) then
+    -- It fails if the tenant has written other data there, which must not hold up other tenants.
+    local is_valid, is_locked = pcall(lock, ARGV[i], ARGV[i + 1])
+    if is_valid and is_locked then return (i - 1) / 3 end
   end
 end
 return 0

@@ -20,7 +20,7 @@ for n = 1, #names, 2 do
   local name, granted = names[n], tonumber(names[n + 1])
   local class, owner = string.match(name, '^sessions%-([^@]+)@(.+)$')
   local keys = prefix .. ':' .. name .. ':'
-  local found, active = lines_of(keys), redis.call('LLEN', keys .. 'active')
+  local found, active = read_queue(keys)
   if #found + active == 0 then
     redis.call('ZREM', KEYS[1], name)
   elseif class then

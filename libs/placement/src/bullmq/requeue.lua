@@ -9,8 +9,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[3])
 local moved = 0
-for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  local keys = ARGV[1] .. ':' .. name .. ':'
+local function move(keys)
   for _, job in ipairs(redis.call('LRANGE', keys .. 'active', 0, -1)) do
     if redis.call('EXISTS', keys .. job .. ':lock') == 0 then
       redis.call('LREM', keys .. 'active', 1, job)
@@ -21,5 +20,9 @@ for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
       end
     end
   end
+end
+for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+  -- It fails if the tenant has written other data there, which must not hold up other tenants.
+  pcall(move, ARGV[1] .. ':' .. name .. ':')
 end
 return moved
