@@ -21,6 +21,27 @@ describe('a container that fills the disk', () => {
   });
   afterAll(() => stack?.[Symbol.asyncDispose]());
 
+  test('counts for the quota of its tenant, whose commands are refused until there is room', async () => {
+    const fleet = await stack.connect({ tenant: 'writes' });
+    const limit = 8 * MIB;
+    await fleet.applyConfiguration({ tenants: [{ name: 'writes', maxDiskBytes: limit }] });
+    const [filled, other] = await Promise.all(['filled', 'other'].map((id) => fleet.session(id)));
+    const running = await other?.submit('until [ -e go ]; do sleep 0.1; done; echo went');
+    await filled?.run('head -c 30M /dev/zero > mine');
+    const submit = () => filled?.submit('true').then(({ id }) => id);
+    const isRefused = async () => (await submit()?.catch(({ code }) => code)) === 'QUOTA_EXCEEDED';
+    await expect.poll(isRefused, { ...eventually, timeout: 60_000 }).toBe(true);
+    await expect(submit()).rejects.toMatchObject({ context: { quota: 'maxDiskBytes', limit, retryAfterMs: 10_000 } });
+    expect((await fleet.tenants()).find(({ name }) => name === 'writes')?.diskBytes).toBeGreaterThanOrEqual(limit);
+    await other?.files.write('/workspace/go', '');
+    expect(await running?.result()).toMatchObject({ stdout: 'went\n' });
+    await filled?.close();
+    await expect
+      .poll(() => other?.run('echo room').catch(({ code }) => code), eventually)
+      .toMatchObject({ stdout: 'room\n' });
+    await fleet.applyConfiguration({});
+  });
+
   test('is ended: the command reports the disk, and the session gets a new shell', async () => {
     const other = await stack.fleet.session('other');
     await other.run('kept=yes; head -c 20M /dev/zero > mine');

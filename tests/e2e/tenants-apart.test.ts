@@ -256,12 +256,13 @@ describe('every key and channel of a busy fleet of two tenants', () => {
   let keys: Map<string, string>;
   let channels: string[];
   beforeAll(async () => {
-    const quotas = { maxSessions: 100, maxQueued: 1_000 };
+    const quotas = { maxSessions: 100, maxQueued: 1_000, maxDiskBytes: 2 ** 40 };
     await stack.fleet.applyConfiguration({ tenants: ['a', 'b'].map((name) => ({ name, ...quotas })) });
     busy = [await occupy(fleetOf('a')), await occupy(fleetOf('b'))];
     await fill(fleetOf('a'));
     await fill(fleetOf('b'));
-    await until(everyKey, (found) => found.has(`${stack.keyspace}:{x0}:demand`));
+    const counted = ['demand', 'tenant:b:disk'].map((name) => `${stack.keyspace}:{x0}:${name}`);
+    await until(everyKey, (found) => counted.every((key) => found.has(key)));
     keys = await everyKey();
     channels = (await server.redis.pubsub('CHANNELS', `${stack.namespace}:*`)) as string[];
   });
@@ -288,6 +289,7 @@ describe('every key and channel of a busy fleet of two tenants', () => {
       ...[
         '{x0}:tenant:b:index',
         '{x0}:tenant:b:quotas',
+        '{x0}:tenant:b:disk',
         '{x0}:sessions-docker',
         '{tools}:tenant:b:call:',
         '{tools}:tenant:b:events',

@@ -26,7 +26,10 @@ describe('a host that was not seen for the retention', () => {
     await plant(elsewhere, 'gone', Date.now() - 2 * HOUR);
     const jobs = { has: async () => true, ensure: async () => {} } as never;
     const times = { intervalMs: 20, quietMs: 0, retentionMs: HOUR, keyPatienceMs: 0 };
-    const upkeep = startUpkeep({ redis, fleet, jobs, logger: silent, sealKeys: [], ...times }, { settled: true });
+    const upkeep = startUpkeep(
+      { redis, fleet, jobs, logger: silent, sealKeys: [], diskQuotas: () => [], ...times },
+      { settled: true },
+    );
     const known = await until(
       () => redis.zrange(fleet.hosts, '0', '-1'),
       (hosts) => hosts.length === 2,

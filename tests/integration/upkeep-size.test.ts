@@ -60,7 +60,7 @@ function start(
 ) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
   return startUpkeep(
-    { redis, fleet, jobs, logger: logger as never, sealKeys: [], keyPatienceMs: 0, ...times },
+    { redis, fleet, jobs, logger: logger as never, sealKeys: [], diskQuotas: () => [], keyPatienceMs: 0, ...times },
     { settled: true },
   );
 }

@@ -40,13 +40,14 @@ local function publish_newest() if newest then redis.call('PUBLISH', feed, newes
 -- A full Redis refuses a script whose first write needs memory. So scripts that end something begin with this write.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
--- Returns the quotas of the session's tenant or an empty table, and the key and the field in which its waiting entries
--- are counted. In a Cluster both keys are out of reach, and no tenant has a quota of waiting entries.
+-- Returns the quotas of the session's tenant or an empty table, the key and the field in which its waiting entries are
+-- counted, and the key with its use of disk. In a Cluster these keys are out of reach, and no tenant has such quotas.
 local function tenant_quotas()
   local keyspace, tenant, session = string.match(prefix, '^(.+):{([^:]+):([^:]+)}:$')
-  local text = redis.pcall('GET', keyspace .. ':{x0}:tenant:' .. tenant .. ':quotas')
+  local of_tenant = keyspace .. ':{x0}:tenant:' .. tenant
+  local text = redis.pcall('GET', of_tenant .. ':quotas')
   local quotas = type(text) == 'string' and cjson.decode(text) or {}
-  return quotas, keyspace .. ':{' .. tenant .. ':}:waiting', session
+  return quotas, keyspace .. ':{' .. tenant .. ':}:waiting', session, of_tenant .. ':disk'
 end
 
 -- MAILBOX-7: counts the waiting entries of the session.

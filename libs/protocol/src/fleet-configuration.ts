@@ -27,13 +27,18 @@ const tenantSchema = z.strictObject(
       .describe(
         'Most commands of the tenant that wait at once; further ones are refused. Without it there is no limit',
       ),
+    maxDiskBytes: quotaSchema
+      .optional()
+      .describe(
+        'Bytes that containers of the tenant may have written in all; beyond it further commands are refused. Without it there is no limit',
+      ),
     idleTimeoutMs: durationSchema()
       .optional()
       .describe(
         "Longest idle time in ms of the tenant's sessions, whatever their specs say. Without it the spec decides",
       ),
   },
-  'must have only these fields: name, weight, maxSessions, maxQueued, idleTimeoutMs',
+  'must have only these fields: name, weight, maxSessions, maxQueued, maxDiskBytes, idleTimeoutMs',
 );
 
 /** Configuration of a whole fleet, which `shellfleet config apply` writes to Redis and every host reads from there. */
@@ -74,6 +79,8 @@ export interface TenantConfiguration {
   maxSessions?: number | undefined;
   /** Most commands of the tenant that wait at once. Absent: no limit. */
   maxQueued?: number | undefined;
+  /** Bytes that containers of the tenant's sessions may have written in all. Absent: no limit. */
+  maxDiskBytes?: number | undefined;
   /** Longest idle time in ms of the tenant's sessions. Absent: that of each session's spec. */
   idleTimeoutMs?: number | undefined;
 }
@@ -94,7 +101,11 @@ export const mostSessionsOf = ({ tenants }: FleetConfiguration): Readonly<Record
 export const idleTimeoutsOf = ({ tenants }: FleetConfiguration): ReadonlyMap<string, number> =>
   new Map(tenants.flatMap(({ name, idleTimeoutMs }) => (idleTimeoutMs === undefined ? [] : [[name, idleTimeoutMs]])));
 
-const QUOTAS = ['maxSessions', 'maxQueued'] as const satisfies readonly (keyof TenantConfiguration)[];
+/** Returns the tenants that have a quota of disk. */
+export const tenantsWithDiskQuota = ({ tenants }: FleetConfiguration): readonly string[] =>
+  tenants.flatMap(({ name, maxDiskBytes }) => (maxDiskBytes === undefined ? [] : [name]));
+
+const QUOTAS = ['maxSessions', 'maxQueued', 'maxDiskBytes'] as const satisfies readonly (keyof TenantConfiguration)[];
 /** Quotas of one tenant. */
 export type TenantQuotas = Pick<TenantConfiguration, (typeof QUOTAS)[number]>;
 
@@ -102,7 +113,13 @@ export type TenantQuotas = Pick<TenantConfiguration, (typeof QUOTAS)[number]>;
 export const tenantQuotasSchema: z.ZodType<TenantQuotas, string> = z
   .string()
   .transform(tryJson)
-  .pipe(z.object({ maxSessions: tenantSchema.shape.maxSessions, maxQueued: tenantSchema.shape.maxQueued }));
+  .pipe(
+    z.object({
+      maxSessions: quotaSchema.optional(),
+      maxQueued: quotaSchema.optional(),
+      maxDiskBytes: quotaSchema.optional(),
+    }),
+  );
 
 /** Returns the values of `quotasKey` of the tenants that have quotas. */
 export function encodeQuotas({ tenants }: FleetConfiguration): Record<string, string> {

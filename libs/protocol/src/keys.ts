@@ -179,6 +179,8 @@ export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.pref
 
 /** String with the quotas of a tenant that has any, TenantQuotas as JSON. */
 export const quotasKey = (namespace: string, tenant: string) => `${tenantPrefix(namespace, tenant)}quotas`;
+/** string, 10 s: bytes that a tenant with a quota of disk has on all hosts, as upkeep has summed them last */
+export const diskUseKey = (namespace: string, tenant: string) => `${tenantPrefix(namespace, tenant)}disk`;
 /**
  * Hash of a tenant with a quota of waiting commands: session → number of its waiting entries; `*` → their sum. The
  * mailbox scripts write it. It is on another Cluster slot than they are, so a Cluster has none.

@@ -1,6 +1,7 @@
 import {
   approvalKeys,
   callsKey,
+  diskUseKey,
   fleetIdentityKey,
   fleetKeys,
   hostKeys,
@@ -54,6 +55,7 @@ export function tenantAclLine(namespace: string, tenant: string): string {
       own.closed,
       own.kept,
       quotasKey(keyspace, tenant),
+      diskUseKey(keyspace, tenant),
       fleetIdentityKey(namespace),
       fleet.retention,
       fleet.restoring,

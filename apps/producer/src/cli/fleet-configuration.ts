@@ -1,10 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { DocumentError, parseDocument } from '@shellfleet/policy';
-import { type FleetConfiguration, fleetConfigurationSchema, ShellfleetError } from '@shellfleet/protocol';
+import {
+  type FleetConfiguration,
+  fleetConfigurationSchema,
+  ShellfleetError,
+  type TenantConfiguration,
+} from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import { describeDuration } from './units.ts';
+import { describeDuration, describeSize } from './units.ts';
 
 export function registerConfig(program: Command, context: Context): void {
   const config = program.command('config').description('configuration of the whole fleet: its tenants');
@@ -63,15 +68,21 @@ async function show({ terminal, withFleet }: Context, json: boolean): Promise<vo
     if (applied === undefined) terminal.say('No configuration was applied: every tenant has weight 1 and no quota.');
     else {
       terminal.say(`Revision ${revision}, applied by ${applied.appliedBy} at ${applied.appliedAt}.`);
-      const rows = applied.configuration.tenants.map(({ name, weight, maxSessions, maxQueued, idleTimeoutMs }) => [
-        ...[name, String(weight), String(maxSessions ?? ''), String(maxQueued ?? '')],
-        idleTimeoutMs === undefined ? '' : describeDuration(idleTimeoutMs),
-      ]);
-      await terminal.table([['TENANT', 'WEIGHT', 'MOST SESSIONS', 'MOST WAITING', 'LONGEST IDLE'], ...rows]);
+      const head = ['TENANT', 'WEIGHT', 'MOST SESSIONS', 'MOST WAITING', 'MOST DISK', 'LONGEST IDLE'];
+      await terminal.table([head, ...applied.configuration.tenants.map(toRow)]);
     }
     for (const host of hostsBehind)
       terminal.say(
         `${host.id} has not read it: it uses revision ${host.revision}. hosts ls shows what is wrong there.`,
       );
   });
+}
+
+function toRow(tenant: TenantConfiguration): string[] {
+  const { name, weight, maxSessions, maxQueued, maxDiskBytes, idleTimeoutMs } = tenant;
+  return [
+    ...[name, String(weight), String(maxSessions ?? ''), String(maxQueued ?? '')],
+    maxDiskBytes === undefined ? '' : describeSize(maxDiskBytes),
+    idleTimeoutMs === undefined ? '' : describeDuration(idleTimeoutMs),
+  ];
 }

@@ -33,20 +33,20 @@ async function list({ terminal, withFleet }: Context, json: boolean): Promise<vo
 }
 
 function toRow(tenant: TenantInfo): string[] {
-  const { name, weight, openSessions, maxSessions, waitingSessions, waitingCommands, maxQueued } = tenant;
+  const { name, weight, openSessions, maxSessions, waitingSessions, waitingCommands, maxQueued, maxDiskBytes } = tenant;
   return [
     name,
     String(weight),
     ofQuota(String(openSessions), maxSessions),
     String(waitingSessions),
     ofQuota(waitingCommands === undefined ? '-' : String(waitingCommands), maxQueued),
-    describeSize(tenant.diskBytes),
+    ofQuota(describeSize(tenant.diskBytes), maxDiskBytes === undefined ? undefined : describeSize(maxDiskBytes)),
     `${(tenant.processorMs / 1_000).toFixed(1)} s`,
     describeSize(tenant.outputBytes),
   ];
 }
 
-const ofQuota = (used: string, most: number | undefined) => (most === undefined ? used : `${used}/${most}`);
+const ofQuota = (used: string, most: number | string | undefined) => (most === undefined ? used : `${used}/${most}`);
 
 interface ConnectionFlags {
   redisUrl?: string;

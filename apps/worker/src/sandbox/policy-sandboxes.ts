@@ -31,6 +31,9 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async otherFleets() {
       return (await Promise.all(all.map((sandboxes) => sandboxes.otherFleets?.() ?? []))).flat();
     },
+    setDiskQuotas(hasQuotas) {
+      for (const sandboxes of all) sandboxes.setDiskQuotas?.(hasQuotas);
+    },
     problem() {
       const problems = all.flatMap((sandboxes) => sandboxes.problem() ?? []);
       return problems.length === 0 ? undefined : problems.join(' ');

@@ -187,6 +187,8 @@ export interface Sandboxes {
   readonly spares?: SpareSandboxes | undefined;
   /** Returns the ids of the namespace's other fleets with sandboxes here; '' for versions without fleet ids. */
   otherFleets?(): Promise<string[]>;
+  /** Sets whether tenants have quotas of disk, for which sandboxes are measured more often. */
+  setDiskQuotas?(hasQuotas: boolean): void;
   /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */
   problem(): string | undefined;
   /** Removes sandboxes of this host without a session here, and sandboxes of hosts that are gone. Returns how many. */

@@ -48,7 +48,15 @@ const run = (
     jobs: jobs as unknown as SessionJobs,
     intervalMs: 1,
   };
-  const all = { ...deps, quietMs: 60_000, retentionMs: 100_000, sealKeys: [], keyPatienceMs: 0, ...times };
+  const all = {
+    ...deps,
+    quietMs: 60_000,
+    retentionMs: 100_000,
+    sealKeys: [],
+    diskQuotas: () => [],
+    keyPatienceMs: 0,
+    ...times,
+  };
   return reconcile(session, NOW, { ...all, logger: pino({ level: 'silent' }) }, memory);
 };
 

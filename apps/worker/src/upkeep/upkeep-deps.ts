@@ -18,6 +18,8 @@ export interface UpkeepDeps {
   retentionMs: number;
   /** Time for which every round examines a session after a producer noted it in the index. */
   quietMs: number;
+  /** Returns the tenants with a quota of disk. */
+  diskQuotas(): readonly string[];
   /** Ids of this host's seal keys. */
   sealKeys: readonly string[];
   /** Time without a live host that has a session's seal key, after which the waiting entries fail. */

@@ -6,6 +6,7 @@ import type { Settling } from '../lease/settling.ts';
 import { type IndexedSession, readDue, readPage, readRedisTime, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
 import { nextStreamBytes, parseMemory } from './stream-budget.ts';
+import { sumDiskUse } from './sum-disk-use.ts';
 import {
   ignoreFull,
   PAGE,
@@ -63,6 +64,7 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
     }
   }
   await redis.set(fleet.waiting, JSON.stringify(Object.fromEntries(waiting)), 'PX', WAITING_MS).catch(ignoreFull);
+  await sumDiskUse(deps).catch(ignoreFull);
   memory.streamBytes = nextStreamBytes(memory.streamBytes, await readMemory(redis));
   await trimIdleStreams(deps, memory);
   for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {

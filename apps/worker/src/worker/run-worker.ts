@@ -76,16 +76,17 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   await readCalls();
   const fetching = fetchSessions(open, readCalls);
   const upkeepTimes = { keyPatienceMs: KEY_PATIENCE_MS, intervalMs: UPKEEP_INTERVAL_MS, quietMs: UPKEEP_QUIET_MS };
+  const { diskQuotas } = open.fleetConfiguration;
   const rounds: (Closable | undefined)[] = [
     ...[watching, hosts, open.gate, open.pools, open.otherFleets, open.announcer, open.fleetConfiguration],
     requeueRegularly(host, settling),
-    startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, ...upkeepTimes }, settling),
+    startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, diskQuotas, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),
     startApprovalsUpkeep(host, settling),
     sweepLogsRegularly(host),
     sweepSandboxesRegularly(host, options.sweepTimes),
     tendImagesRegularly(host),
-    reportUsesRegularly(host),
+    reportUsesRegularly(host, open.fleetConfiguration),
   ];
   const anchoring = anchorHeadsRegularly(audit, host);
   return {

@@ -4,6 +4,7 @@ import {
   idleTimeoutsOf,
   isShellfleetError,
   mostSessionsOf,
+  tenantsWithDiskQuota,
   weightsOf,
 } from '@shellfleet/protocol';
 import { readFleetConfiguration } from '@shellfleet/redis';
@@ -23,6 +24,8 @@ export interface FleetConfigurationWatch {
   quotas(): Readonly<Record<string, number>>;
   /** Longest idle times of the tenants that have one (ms). */
   idleTimeouts(): ReadonlyMap<string, number>;
+  /** Tenants with a quota of disk. */
+  diskQuotas(): readonly string[];
   /** Revision of the newest configuration that this host can use; 0 for the defaults. */
   readonly revision: number;
   /** Warnings for the operator, one sentence each. */
@@ -42,6 +45,7 @@ export async function watchFleetConfiguration({
   let weights: Readonly<Record<string, number>> = {};
   let quotas: Readonly<Record<string, number>> = {};
   let idleTimeouts: ReadonlyMap<string, number> = new Map();
+  let diskQuotas: readonly string[] = [];
   let problem: string | undefined;
   const refuse = (found: string) => {
     if (found !== problem) logger.error({ problem: found, revision: newest?.revision ?? 0 }, 'configuration.refused');
@@ -59,6 +63,7 @@ export async function watchFleetConfiguration({
     weights = weightsOf(applied.configuration);
     quotas = mostSessionsOf(applied.configuration);
     idleTimeouts = idleTimeoutsOf(applied.configuration);
+    diskQuotas = tenantsWithDiskQuota(applied.configuration);
     logger.info({ revision: applied.revision, appliedBy: applied.appliedBy }, 'configuration.read');
   };
   const onError = (error: unknown) => {
@@ -72,6 +77,7 @@ export async function watchFleetConfiguration({
     weights: () => weights,
     quotas: () => quotas,
     idleTimeouts: () => idleTimeouts,
+    diskQuotas: () => diskQuotas,
     get revision() {
       return newest?.revision ?? 0;
     },

@@ -21,15 +21,20 @@ export async function applyConfiguration(
 ): Promise<number> {
   const what = 'The configuration of the fleet';
   const configuration = parseOrThrow(fleetConfigurationSchema, value, 'COMMAND_INVALID', what);
-  if (isCluster(redis)) refuseQueued(configuration);
+  if (isCluster(redis)) refuseCounted(configuration);
   return writeFleetConfiguration(redis, fleet, { configuration, appliedBy });
 }
 
-/** Refuses a quota of waiting commands, which no script can count on several nodes. Throws COMMAND_INVALID. */
-function refuseQueued({ tenants }: FleetConfiguration): void {
-  const index = tenants.findIndex(({ maxQueued }) => maxQueued !== undefined);
-  if (index < 0) return;
+/** Quotas that `submit` checks in Redis. */
+const COUNTED = ['maxQueued', 'maxDiskBytes'] as const;
+
+/** Refuses quotas that no script can check on several nodes. Throws COMMAND_INVALID. */
+function refuseCounted({ tenants }: FleetConfiguration): void {
   const message = 'needs a fleet on one Redis server, and this one is on a Cluster';
-  const path = `tenants[${index}].maxQueued`;
-  throw new ShellfleetError('COMMAND_INVALID', `${path} ${message}. Remove it.`, { issues: [{ path, message }] });
+  for (const [index, tenant] of tenants.entries()) {
+    const quota = COUNTED.find((name) => tenant[name] !== undefined);
+    if (quota === undefined) continue;
+    const path = `tenants[${index}].${quota}`;
+    throw new ShellfleetError('COMMAND_INVALID', `${path} ${message}. Remove it.`, { issues: [{ path, message }] });
+  }
 }

@@ -26,11 +26,16 @@ if ARGV[8] ~= '' then
     return {-3, entry}
   end
 end
-local quotas, counts, session = {}, nil, nil
-if ARGV[18] ~= '' then quotas, counts, session = tenant_quotas() end
+local quotas, counts, session, disk = {}, nil, nil, nil
+if ARGV[18] ~= '' then quotas, counts, session, disk = tenant_quotas() end
 if quotas.maxQueued then
   local used = tonumber(redis.call('HGET', counts, '*') or 0)
   if used >= quotas.maxQueued then return {-6, 'maxQueued', used, quotas.maxQueued} end
+end
+-- File operations and restarts can make room on the disk.
+if quotas.maxDiskBytes and ARGV[5] == 'command' then
+  local used = tonumber(redis.call('GET', disk) or 0)
+  if used >= quotas.maxDiskBytes then return {-6, 'maxDiskBytes', used, quotas.maxDiskBytes} end
 end
 local length = redis.call('RPUSH', queue, id)
 local waiting = length - 1

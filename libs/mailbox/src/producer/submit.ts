@@ -37,7 +37,7 @@ export type Submitted =
   | { type: 'too-many'; waiting: number }
   | { type: 'too-large'; waiting: number; bytes: number }
   /** The tenant uses as much as it may. */
-  | { type: 'over-quota'; quota: string; used: number; limit: number };
+  | { type: 'over-quota'; quota: 'maxQueued' | 'maxDiskBytes'; used: number; limit: number };
 
 /** Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). */
 export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
@@ -83,7 +83,7 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       return { type: 'too-large', waiting: asNumber(reply[1]), bytes: Number(asString(reply[2])) };
     case -6:
       return {
-        ...{ type: 'over-quota', quota: asString(reply[1]) },
+        ...{ type: 'over-quota', quota: reply[1] === 'maxQueued' ? 'maxQueued' : 'maxDiskBytes' },
         ...{ used: asNumber(reply[2]), limit: asNumber(reply[3]) },
       };
     default:

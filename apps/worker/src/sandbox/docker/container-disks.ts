@@ -35,6 +35,11 @@ export class ContainerDisks {
     return this.#watch.problem;
   }
 
+  /** Sets whether tenants have quotas of disk. */
+  setQuotas(hasQuotas: boolean): void {
+    this.#watch.hasQuotas = hasQuotas;
+  }
+
   /** Watches a container. `onFilled` runs before its end, so the reason is known before connections break. */
   add(containerId: string, onFilled: () => void): void {
     this.#running.set(containerId, onFilled);

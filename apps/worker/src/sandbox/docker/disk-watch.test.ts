@@ -38,7 +38,7 @@ function createDisk() {
 
 describe('the disk watch', () => {
   test('DISK-1: measures when the free space has fallen by an eighth of the limit', async () => {
-    const { sizes, look } = createDisk();
+    const { sizes, watch, look } = createDisk();
     sizes.set('a', 10).set('b', 10);
     expect(await look()).toEqual(['a', 'b']);
     sizes.set('a', 100);
@@ -47,6 +47,16 @@ describe('the disk watch', () => {
     expect(await look()).toEqual(['a', 'b']);
     expect(await look()).toEqual([]);
     expect(await look(300_000)).toEqual(['a', 'b']);
+    expect(watch.sizeOf('a')).toBe(110 * MIB);
+  });
+
+  test('DISK-1: measures every 30 s while tenants have quotas of disk', async () => {
+    const { sizes, watch, look } = createDisk();
+    sizes.set('a', 10);
+    await look();
+    watch.hasQuotas = true;
+    expect(await look(29_999)).toEqual([]);
+    expect(await look(1)).toEqual(['a']);
   });
 
   test('DISK-1: measures for at most a quarter of the time', async () => {

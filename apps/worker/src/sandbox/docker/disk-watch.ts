@@ -16,6 +16,8 @@ const INTERVAL_MS = 500;
  * another's writes.
  */
 const AT_LEAST_EVERY_MS = 300_000;
+/** Longest interval while tenants have quotas of disk. */
+const QUOTAS_EVERY_MS = 30_000;
 /** Interval of measurements when the engine's disk is not visible from this machine. */
 const UNSEEN_EVERY_MS = 60_000;
 const SHORT_EVERY_MS = 2_000;
@@ -56,6 +58,8 @@ export class DiskWatch {
   #freeBytes: number | undefined;
   #measuredAt = Number.NEGATIVE_INFINITY;
   #measuringTookMs = 0;
+  /** Whether tenants have quotas of disk, which need newer measurements. */
+  hasQuotas = false;
 
   constructor(deps: DiskWatchDeps) {
     this.#deps = deps;
@@ -126,7 +130,8 @@ export class DiskWatch {
     const sinceMs = this.#now() - this.#measuredAt;
     if (isShort) return sinceMs >= SHORT_EVERY_MS;
     if (sinceMs < this.#measuringTookMs / MOST_OF_THE_TIME) return false;
-    if (sinceMs >= (space === undefined ? UNSEEN_EVERY_MS : AT_LEAST_EVERY_MS)) return true;
+    const usualMs = space === undefined ? UNSEEN_EVERY_MS : AT_LEAST_EVERY_MS;
+    if (sinceMs >= (this.hasQuotas ? QUOTAS_EVERY_MS : usualMs)) return true;
     if (space === undefined) return false;
     this.#freeBytes = Math.max(this.#freeBytes ?? space.freeBytes, space.freeBytes);
     return this.#freeBytes - space.freeBytes >= limitBytes * STEP;

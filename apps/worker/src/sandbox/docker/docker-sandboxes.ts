@@ -305,6 +305,10 @@ class DockerSandboxes implements Sandboxes {
     return (await listFleets(this.#engine, ofNamespace(namespace))).filter((fleetId) => fleetId !== own);
   }
 
+  setDiskQuotas(hasQuotas: boolean): void {
+    this.#disks.setQuotas(hasQuotas);
+  }
+
   problem(): string | undefined {
     return this.#engine.problem ?? this.#disks.problem;
   }
