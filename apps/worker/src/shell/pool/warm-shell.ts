@@ -69,5 +69,5 @@ function checkFresh({ connection, hello }: ClaimedKeeper): void {
   if (hello.state === 'idle' && hello.shellNumber === 1 && hello.begunCount === 0) return;
   connection.close('released');
   const { state, shellNumber, begunCount, problem } = hello;
-  throw new Error(`${problem ?? 'Its shell is not fresh'} (${state}, shell ${shellNumber}, ${begunCount} begun).`);
+  throw new Error(`${problem || 'Its shell is not fresh'} (${state}, shell ${shellNumber}, ${begunCount} begun).`);
 }
