@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 describe('a pool whose containers and worker are killed while sessions open', () => {
-  test('gives each container to one session, and the sessions run or are told of the loss', async () => {
+  test('gives each container to one session, and every session runs or reports the loss', async () => {
     const { stack, worker, inspect } = it;
     const names: string[] = [];
     const failures: (string | undefined)[] = [];
