@@ -26,6 +26,7 @@ const figures = [
   'tests/integration/bench.test.ts',
   'tests/integration/shell-fork-bombs.test.ts',
   'tests/e2e/abuse.test.ts',
+  'tests/e2e/busy-neighbours.test.ts',
   'tests/e2e/floods.test.ts',
   'tests/e2e/late-output-flood.test.ts',
   'tests/e2e/terminal-echo.test.ts',
