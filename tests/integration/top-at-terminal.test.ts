@@ -98,3 +98,38 @@ describe('`shellfleet top`', () => {
     expect((await piped.end).exitCode).toBe(0);
   });
 });
+
+describe('`shellfleet ps --all-tenants`', () => {
+  const cli = () => new FleetCli(place);
+
+  test('lists the sessions of every tenant, with the tenant', async () => {
+    const own = await cli().text(['ps', '--json']);
+    expect(
+      own.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([{ id: 'holds' }]);
+    expect(own.stdout).not.toContain('tenant');
+    const all = await cli().text(['ps', '--all-tenants', '--json']);
+    expect(
+      all.stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([
+      { id: 'waits', tenant: 'ci', state: 'queued', position: 1 },
+      { id: 'holds', tenant: 'default', state: 'ready' },
+    ]);
+    const table = await cli().text(['ps', '--all-tenants', '--state', 'queued']);
+    expect(
+      table.stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/ +/).slice(0, 3)),
+    ).toEqual([
+      ['TENANT', 'SESSION', 'STATE'],
+      ['ci', 'waits', 'queued'],
+    ]);
+  });
+});

@@ -1,5 +1,6 @@
 import { type FleetKeys, parseSessionsQueue, sessionsQueue } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
+import { listTenants } from './bullmq/list-tenants.ts';
 import { rankSessions } from './bullmq/rank.ts';
 import { type Place, parseDemand, placeAmongTenants } from './demand.ts';
 import type { PlacementClass } from './placement.ts';
@@ -77,6 +78,8 @@ export class QueuedSessions {
 
   /** Counts the sessions of each tenant and class that has any. */
   async lines(): Promise<SessionsLine[]> {
+    // Queues that producers have noted are in the list of names from here on, even if no host is up.
+    await listTenants(this.#redis, this.#fleet);
     const lines = (await this.#queues.names()).map(async (name) => {
       const parsed = parseSessionsQueue(name);
       return parsed === undefined ? [] : [{ ...parsed, ...(await this.#queues.counts(name)) }];

@@ -29,6 +29,8 @@ export type ColdReason = (typeof COLD_REASONS)[number];
 export interface SessionInfo {
   /** Id of the session, which the caller chose. */
   id: string;
+  /** Tenant of the session. Only in lists of the sessions of all tenants. */
+  tenant?: string;
   /** State of the session. */
   state: SessionState;
   /** Id of the session's host, or null. */

@@ -15,7 +15,12 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   run: ['shellfleet run uname -a', 'shellfleet run --image python:3.13 -- \'python -c "print(6 * 7)"\''],
   attach: ['shellfleet attach build', 'shellfleet attach build --detach-keys ctrl-],q'],
-  ps: ['shellfleet ps', 'shellfleet ps --all --label team=ci', 'shellfleet ps --state closed --json'],
+  ps: [
+    'shellfleet ps',
+    'shellfleet ps --all --label team=ci',
+    'shellfleet ps --state closed --json',
+    'shellfleet ps --all-tenants',
+  ],
   logs: ['shellfleet logs build', 'shellfleet logs -f build.01JZX0Y7R8QWERTY0123456789'],
   wait: ['shellfleet wait build.01JZX0Y7R8QWERTY0123456789'],
   cancel: ["shellfleet cancel build.01JZX0Y7R8QWERTY0123456789 --reason 'no longer needed'"],

@@ -10,6 +10,7 @@ interface Flags {
   all?: boolean;
   state?: SessionState;
   label?: Record<string, string>;
+  allTenants?: boolean;
   json?: boolean;
 }
 
@@ -26,24 +27,36 @@ export function registerPs(program: Command, context: Context): void {
         .argParser(collectPair)
         .env('SHELLFLEET_PS_LABEL'),
     )
+    .addOption(
+      new Option('--all-tenants', 'those of every tenant, for the operator of the fleet').env(
+        'SHELLFLEET_PS_ALL_TENANTS',
+      ),
+    )
     .addOption(jsonFlag())
     .action((flags: Flags) => ps(context, flags));
 }
 
-async function ps(context: Context, { all, state, label, json }: Flags): Promise<void> {
+async function ps(context: Context, { all, state, label, allTenants, json }: Flags): Promise<void> {
   const { terminal } = context;
   const filter: SessionFilter = {
     ...(all === undefined ? {} : { all }),
     ...(state === undefined ? {} : { state }),
     ...(label === undefined ? {} : { labels: label }),
+    ...(allTenants === undefined ? {} : { allTenants }),
   };
   const showsClosed = all === true || state === 'closed';
   await context.withFleet(async (fleet) => {
     const head = ['SESSION', 'STATE', 'HOST', 'QUEUED', 'RUNNING', 'LAST ACTIVE', 'WAITS BECAUSE'];
-    const rows = [showsClosed ? [...head, 'CLOSED', 'CLOSED BECAUSE'] : head];
+    const rows = [[...(allTenants ? ['TENANT'] : []), ...head, ...(showsClosed ? ['CLOSED', 'CLOSED BECAUSE'] : [])]];
     for await (const info of fleet.sessions(filter)) {
+      const { tenant, closedAt = '-', closeReason = '-' } = info;
       if (json) await terminal.json(info);
-      else rows.push(showsClosed ? [...toRow(info), info.closedAt ?? '-', info.closeReason ?? '-'] : toRow(info));
+      else
+        rows.push([
+          ...(tenant === undefined ? [] : [tenant]),
+          ...toRow(info),
+          ...(showsClosed ? [closedAt, closeReason] : []),
+        ]);
     }
     if (!json) await terminal.table(rows);
   });

@@ -1,15 +1,18 @@
+import { listTenants } from '@shellfleet/placement';
 import {
   labelsSchema,
   parseOrThrow,
   SESSION_STATES,
   type SessionInfo,
   type SessionState,
+  sessionKeys,
   tenantKeys,
 } from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
 import { z } from 'zod';
 import { readKept } from './kept.ts';
-import { type InfoContext, readSessionInfos } from './session-info.ts';
+import { readUses } from './read-tenants.ts';
+import { type ListContext, readSessionInfos } from './session-info.ts';
 
 /** Which sessions are listed. */
 export interface SessionFilter {
@@ -29,19 +32,46 @@ export interface SessionFilter {
    * @limit the 100,000 that were closed last
    */
   all?: boolean | undefined;
+  /**
+   * Whether to list the sessions of all tenants, each with its `tenant`. It is for operators.
+   * @default false
+   */
+  allTenants?: boolean | undefined;
 }
 
 const filterSchema = z.strictObject({
   state: z.enum(SESSION_STATES, `must be one of ${SESSION_STATES.join(', ')}`).optional(),
   labels: labelsSchema.default({}),
   all: z.boolean('must be true or false').default(false),
+  allTenants: z.boolean('must be true or false').default(false),
 });
+type Filter = z.infer<typeof filterSchema>;
 
 const PAGE = 200;
 
-/** Yields the sessions of this tenant in pages. A session that changes meanwhile may show its old or its new state. */
-export async function* listSessions(context: InfoContext, given: SessionFilter): AsyncGenerator<SessionInfo> {
-  const { state, labels, all } = parseOrThrow(filterSchema, given, 'COMMAND_INVALID', 'The filter');
+/** Yields sessions in pages. A session that changes meanwhile may show its old or its new state. */
+export async function* listSessions(context: ListContext, given: SessionFilter): AsyncGenerator<SessionInfo> {
+  const filter = parseOrThrow(filterSchema, given, 'COMMAND_INVALID', 'The filter');
+  if (!filter.allTenants) return yield* listOfTenant(context, filter);
+  const { redis, namespace, fleet, sessions, place, sealer } = context;
+  const keysOf = (tenant: string) => (sessionId: string) => sessionKeys(namespace, tenant, sessionId);
+  for (const tenant of await findTenants(context)) {
+    const own = { redis, namespace, fleet, sessions, place, sealer, tenant, keysOf: keysOf(tenant) };
+    for await (const info of listOfTenant(own, filter)) yield { ...info, tenant };
+  }
+}
+
+/** Finds the tenants that have open sessions, and those that used anything, whose sessions may be closed by now. */
+async function findTenants({ redis, namespace, fleet }: ListContext): Promise<string[]> {
+  try {
+    const [open, uses] = await Promise.all([listTenants(redis, fleet), readUses({ redis, namespace, fleet })]);
+    return [...new Set([...open, ...uses.keys()])].sort();
+  } catch (error) {
+    throw toQueueError(error);
+  }
+}
+
+async function* listOfTenant(context: ListContext, { state, labels, all }: Filter): AsyncGenerator<SessionInfo> {
   const kept = await readKept(context);
   const closed = all || state === 'closed';
   const wanted = (info: SessionInfo) =>
@@ -62,7 +92,7 @@ export async function* listSessions(context: InfoContext, given: SessionFilter):
   for (const info of await readSessionInfos(context, others.map(context.keysOf))) if (wanted(info)) yield info;
 }
 
-async function* readIds(context: InfoContext, index: string): AsyncGenerator<string[]> {
+async function* readIds(context: ListContext, index: string): AsyncGenerator<string[]> {
   let cursor = '0';
   do {
     const [next, pairs] = await context.redis.zscan(index, cursor, 'COUNT', PAGE).catch((error: unknown) => {

@@ -61,7 +61,7 @@ export async function readTenants(context: TenantsContext): Promise<TenantInfo[]
 const NOTHING: TenantUse = { processorMs: 0, outputBytes: 0, diskBytes: 0 };
 
 /** Sums what each tenant uses on the listed hosts. */
-async function readUses(context: TenantsContext): Promise<Map<string, TenantUse>> {
+export async function readUses(context: FleetContext): Promise<Map<string, TenantUse>> {
   const hosts = await listHosts(context);
   const ofHosts = await Promise.all(hosts.map(({ id }) => readTenantUses(context.redis, context.namespace, id)));
   const sums = new Map<string, TenantUse>();

@@ -13,16 +13,21 @@ import {
   tryJson,
 } from '@shellfleet/protocol';
 import { readTenantQuotas, toQueueError } from '@shellfleet/redis';
+import type { Sealer } from '@shellfleet/sealing';
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
 import { readRefusals } from './read-refusals.ts';
 import { type QueueContext, readWaiting, type Waiting } from './waiting-queue.ts';
 
-export interface InfoContext extends RequestContext, QueueContext {
+/** A tenant whose sessions are listed. */
+export interface ListContext extends QueueContext {
   readonly tenant: string;
   readonly place: string;
+  readonly sealer: Sealer;
   keysOf(sessionId: string): SessionKeys;
 }
+
+export interface InfoContext extends RequestContext, ListContext {}
 
 const BACKGROUND_WITHIN_MS = 1_000;
 
@@ -53,7 +58,7 @@ async function withBackground(context: InfoContext, keys: SessionKeys, info: Ses
 }
 
 /** Reads the sessions that exist, in the given order. */
-export async function readSessionInfos(context: InfoContext, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
+export async function readSessionInfos(context: ListContext, all: readonly SessionKeys[]): Promise<SessionInfo[]> {
   try {
     const kept = await readKept(context);
     const found = await Promise.all(
@@ -101,7 +106,7 @@ export const lacksSealKey = ({ noHostReason }: SessionInfo) => noHostReason?.inc
 
 /** Returns the tenant's quota of sessions if it holds as many slots. */
 async function readAtQuota(
-  { redis, namespace, tenant, sessions }: InfoContext,
+  { redis, namespace, tenant, sessions }: ListContext,
   beats: readonly HostBeat[],
 ): Promise<SessionInfo['atQuota']> {
   const { maxSessions: limit } = await readTenantQuotas(redis, namespace, tenant);
@@ -110,7 +115,7 @@ async function readAtQuota(
   return used >= limit ? { quota: 'maxSessions', used, limit } : undefined;
 }
 
-async function aliveHosts(context: InfoContext, hosts: string[]): Promise<Set<string>> {
+async function aliveHosts(context: ListContext, hosts: string[]): Promise<Set<string>> {
   const answers = await Promise.all(hosts.map((host) => context.redis.exists(hostKeys(context.namespace, host).alive)));
   return new Set(hosts.filter((_host, index) => answers[index] === 1));
 }
