@@ -37,6 +37,26 @@ describe('a fleet', () => {
     expect(results.map(({ stdout }) => stdout)).toEqual(scripts.map((_script, index) => `${index}\n`));
   });
 
+  test('opens sessions near another one while its host has slots, else elsewhere after 2 s', async () => {
+    const first = await stack.fleet.session('near-first');
+    const { hostId } = await first.run('true');
+    const open = (id: string) => stack.fleet.session(id, { near: 'near-first' });
+    const near = await Promise.all(['near-1', 'near-2', 'near-3'].map(open));
+    const results = await Promise.all(near.map((session) => session.run('true')));
+    expect(results.map((result) => result.hostId)).toEqual(Array(3).fill(hostId));
+    const next = await open('near-next');
+    const command = await next.submit('true');
+    expect(await next.info()).toMatchObject({
+      position: 1,
+      needs: { policy: 'docker' },
+      wishes: { near: 'near-first' },
+    });
+    const { hostId: elsewhere, timings } = await command.result();
+    expect([hostId, elsewhere].sort()).toEqual(['h1', 'h2']);
+    expect(timings.queuedMs).toSatisfy((ms) => ms > 1_500 && ms < 4_000);
+    await Promise.all([first, ...near, next].map((session) => session.close()));
+  });
+
   test('lists its sessions with their state, and filters by it', async () => {
     const [idle, busy, over] = await Promise.all(
       ['ls-idle', 'ls-busy', 'ls-over'].map((id) => stack.fleet.session(id)),

@@ -62,6 +62,7 @@ describe('one slot', () => {
       labels: {},
       createdAt: expect.any(String),
       lastActiveAt: expect.any(String),
+      needs: { policy: 'docker' },
       ...own,
     });
     expect(await Promise.all(waiting.map((session) => session.info()))).toEqual([

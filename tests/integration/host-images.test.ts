@@ -122,6 +122,9 @@ describe('the images of a host', () => {
     expect(await present(images)).toEqual([first, rest[0], rest[1]]);
     for (const image of rest.slice(2)) await use(sandboxes, image);
     expect(await present(images)).toEqual(rest.slice(1));
+    // Other hosts learn by their marks which images there are.
+    const isMarked = (image: string) => sandboxes.images?.marks.includes(sandboxes.images.markOf(image));
+    expect(images.filter(isMarked)).toEqual(rest.slice(1));
   });
 
   test(`go through a budget for a few of them, ${IMAGES} in turn, each pulled once`, async () => {

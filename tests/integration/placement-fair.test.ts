@@ -8,7 +8,7 @@ import {
   type SessionJobs,
   sessionJobLockKey,
 } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, type SessionId, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -362,6 +362,66 @@ describe('the place of a waiting session', () => {
     await two.publishDemand();
     expect(await redis.get(fleet.demand)).toMatch(/"waiting":\{"docker":2\}/);
     await Promise.all([one.close(), two.close()]);
+  });
+});
+
+describe('a session that another host would serve better', () => {
+  const startOther = (isWishedElsewhere: (job: SessionJob, image: string | undefined) => Promise<boolean>) =>
+    createSessionJobs({
+      ...{ redis, fleet, hostId: 'other', offers: OFFERS, lockMs: 60_000, stalledIntervalMs: 1_000 },
+      ...{ isWishedElsewhere, serves: async ({ session }) => (session === 'named' ? { image: 'alpine' } : true) },
+    });
+  /** Lets a session have come earlier. */
+  const age = (session: string, ms: number, name = 'docker') =>
+    redis.hset(
+      `${fleet.sessionQueues}:${sessionsQueue(name, 'a')}:${sessionJobId('a', session)}`,
+      'timestamp',
+      Date.now() - ms,
+    );
+
+  test('is left to it for 2 s from when it is next, then taken', async () => {
+    const other = await startOther(async () => true);
+    await add('a', 'near-b', { near: 'b' as SessionId });
+    await add('a', 'plain');
+    expect(await fetchNames(other)).toEqual(['a/plain']);
+    expect(other.nextWishEndMs()).toSatisfy((ms) => ms > 1_000 && ms <= 2_000);
+    const preferred = await startHost('h1');
+    expect(await fetchNames(preferred)).toEqual(['a/near-b']);
+    await add('a', 'near-c', { near: 'c' as SessionId });
+    await age('near-c', 2_001);
+    await redis.zadd(fleet.queues, 0, sessionsQueue('docker', 'a'));
+    expect(await fetchNames(other)).toEqual(['a/near-c']);
+    await Promise.all([other.close(), preferred.close()]);
+  });
+
+  test('waits no longer for it because others of its tenant are taken', async () => {
+    const other = await startOther(async () => true);
+    await add('a', 'near-b', { near: 'b' as SessionId });
+    await age('near-b', 1_700);
+    expect(await fetchNames(other)).toEqual([]);
+    await add('a', 'plain');
+    expect(await fetchNames(other)).toEqual(['a/plain']);
+    const endMs = other.nextWishEndMs() ?? 0;
+    expect(endMs).toSatisfy((ms: number) => ms > 0 && ms <= 300);
+    await delay(endMs);
+    expect(await fetchNames(other)).toEqual(['a/near-b']);
+    await other.close();
+  });
+
+  test('is taken at once if no other host meets more of its wishes', async () => {
+    const asked: (string | undefined)[] = [];
+    const other = await startOther(async (_job, image) => {
+      asked.push(image);
+      return false;
+    });
+    for (const session of ['named', 'unnamed']) await add('a', session, { particular: true });
+    await add('a', 'near-b', { near: 'b' as SessionId });
+    await add('a', 'plain');
+    expect((await fetchNames(other)).sort()).toEqual(['a/named', 'a/near-b', 'a/plain', 'a/unnamed']);
+    // Nothing is asked about a session without wishes.
+    expect([...new Set(asked)]).toEqual(['alpine', undefined]);
+    expect(other.nextWishEndMs()).toBeUndefined();
+    await other.close();
   });
 });
 

@@ -16,7 +16,9 @@ const FIRST_PLACES = 16;
 const FURTHER_PLACES = 400;
 /** Jobs that one call tries to lock. */
 const MOST_TRIED = 8;
-const MOST_VERDICTS = 10_000;
+const MOST_REMEMBERED = 10_000;
+/** How long a session is left to hosts that meet its wishes, from when it is the next one of its tenant. */
+const WISH_MS = 2_000;
 
 export interface FetcherOptions {
   redis: Redis;
@@ -30,9 +32,16 @@ export interface FetcherOptions {
   weights?(): Readonly<Record<string, number>>;
   /** Returns the most slots that tenants may hold at once, on all hosts together. Other tenants have no limit. */
   quotas?(): Readonly<Record<string, number>>;
-  /** Tells whether this host can run a particular session of one generation. Default: every session. */
-  serves?(job: SessionJob): Promise<boolean>;
+  /**
+   * Tells whether this host can run a particular session of one generation, and which image the session names, if any.
+   * Default: every session.
+   */
+  serves?(job: SessionJob): Promise<ServeVerdict>;
+  /** Tells whether another host that can take the session meets more of its wishes. Default: never. */
+  isWishedElsewhere?(job: SessionJob, image: string | undefined): Promise<boolean>;
 }
+
+export type ServeVerdict = boolean | { image: string };
 
 type Candidate = WaitingJob & { job: SessionJob };
 
@@ -41,7 +50,10 @@ export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #queues: SessionQueues;
   /** Answers of `serves`, by queue, job and generation. */
-  readonly #verdicts = new Map<string, boolean>();
+  readonly #verdicts = new Map<string, ServeVerdict>();
+  /** When this host first left a session to others for its wishes (ms, by the clock of Redis). Keys as above. */
+  readonly #left = new Map<string, number>();
+  #nextWishEndMs: number | undefined;
   /** Position from which a further look reads on in a line, because this host can serve no job before it. */
   readonly #further = new Map<string, number>();
 
@@ -50,8 +62,14 @@ export class Fetcher {
     this.#queues = queues;
   }
 
+  /** Time until this host takes the first session that the last fetch left to others. Undefined if it left none. */
+  get nextWishEndMs(): number | undefined {
+    return this.#nextWishEndMs;
+  }
+
   /** Takes the next job of a tenant that is not passed over. */
   async fetch(passedOver: readonly string[] = []): Promise<SessionJob | undefined> {
+    this.#nextWishEndMs = undefined;
     const first = await this.#takeFrom({ from: new Map(), places: FIRST_PLACES, shared: false, passedOver });
     if (first.taken !== undefined || first.listed.length < FIRST_PLACES) return first.taken;
     const further = await this.#takeFrom({ from: this.#further, places: FURTHER_PLACES, shared: true, passedOver });
@@ -66,8 +84,8 @@ export class Fetcher {
     const { redis, fleet, hostId, lockMs, offers } = this.#options;
     for (;;) {
       const [weights, quotas] = [this.#options.weights?.() ?? {}, this.#options.quotas?.() ?? {}];
-      const listed = await lookAtQueues(redis, fleet, { ...look, offers, weights, quotas });
-      const servable = (await this.#servable(listed)).map((waiting) => {
+      const { at, jobs: listed } = await lookAtQueues(redis, fleet, { ...look, offers, weights, quotas });
+      const servable = (await this.#servable(listed, at)).map((waiting) => {
         const { tenant } = waiting.job;
         return { ...waiting, quota: Object.hasOwn(quotas, tenant) ? quotas[tenant] : undefined };
       });
@@ -78,7 +96,7 @@ export class Fetcher {
     }
   }
 
-  async #servable(listed: readonly WaitingJob[]): Promise<Candidate[]> {
+  async #servable(listed: readonly WaitingJob[], at: number): Promise<Candidate[]> {
     const servable: Candidate[] = [];
     for (const waiting of listed) {
       const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, waiting.placementClass);
@@ -86,24 +104,42 @@ export class Fetcher {
       if (job === undefined || queueOf(job) !== waiting.queue)
         // What else its tenant has written there may prevent this. Then the job stays, behind others of the tenant.
         await this.#queues.removeWaiting(waiting.queue, waiting.id).catch(() => {});
-      else if (await this.#serves(waiting, job)) servable.push({ ...waiting, job });
+      else if (await this.#takes(waiting, job, at)) servable.push({ ...waiting, job });
       if (servable.length === MOST_TRIED) break;
     }
     return servable;
   }
 
-  async #serves({ placementClass, queue, id }: WaitingJob, job: SessionJob): Promise<boolean> {
-    const { serves } = this.#options;
-    if (serves === undefined || parseClass(placementClass)?.particular !== true) return true;
+  async #takes(waiting: WaitingJob, job: SessionJob, at: number): Promise<boolean> {
     // A job without valid data is refused by the host that takes it.
     if (job.data === undefined) return true;
-    const key = `${queue} ${id} ${job.data.generation}`;
+    const key = `${waiting.queue} ${waiting.id} ${job.data.generation}`;
+    const verdict = await this.#verdict(key, job);
+    if (verdict === false) return false;
+    const image = verdict === true ? undefined : verdict.image;
+    if (image === undefined && job.data.near === undefined) return true;
+    // This host may have seen the session before others of its tenant were taken, so the earlier time counts.
+    const since = Math.min(waiting.nextSince || at, this.#left.get(key) ?? at);
+    const endMs = since + WISH_MS - at;
+    if (endMs <= 0 || !(await this.#options.isWishedElsewhere?.(job, image))) return true;
+    this.#remember(this.#left, key, since);
+    this.#nextWishEndMs = Math.min(endMs, this.#nextWishEndMs ?? endMs);
+    return false;
+  }
+
+  async #verdict(key: string, job: SessionJob): Promise<ServeVerdict> {
+    const { serves } = this.#options;
+    if (serves === undefined || parseClass(job.placementClass)?.particular !== true) return true;
     const known = this.#verdicts.get(key);
     if (known !== undefined) return known;
     const verdict = await serves(job);
-    if (this.#verdicts.size >= MOST_VERDICTS) this.#verdicts.clear();
-    this.#verdicts.set(key, verdict);
+    this.#remember(this.#verdicts, key, verdict);
     return verdict;
+  }
+
+  #remember<T>(map: Map<string, T>, key: string, value: T): void {
+    if (map.size >= MOST_REMEMBERED) map.clear();
+    map.set(key, value);
   }
 
   /** Lets the next further look read on behind these jobs, and in a line that was read to its end from the start. */

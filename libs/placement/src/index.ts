@@ -6,7 +6,8 @@ export { renew } from './bullmq/renew.ts';
 export { requeue } from './bullmq/requeue.ts';
 export { endCall, type HeldCall, takeCall } from './bullmq/take-call.ts';
 export type { Place } from './demand.ts';
-export { readBeats } from './live-hosts.ts';
+export type { ServeVerdict } from './fetcher.ts';
+export { readBeats, readLiveHosts } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';
 export {
   type Abilities,

@@ -4,6 +4,7 @@ import {
   POLICY_NAMES,
   prioritySchema,
   type ResolvedSessionSpec,
+  sessionIdSchema,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { isParticular } from './particular.ts';
@@ -16,6 +17,8 @@ export const placementSchema = z.strictObject({
   policy: z.enum(POLICY_NAMES),
   priority: prioritySchema,
   labels: labelsSchema,
+  /** Session on whose host this one would like to be. */
+  near: sessionIdSchema.optional(),
   /** True when a host of the policy may refuse the session. */
   particular: z.literal(true).optional(),
   /** Schema version and key id that open the sealed spec: `<schema>.<key id>`. Empty when neither is known. */
@@ -28,9 +31,9 @@ export type Placement = z.infer<typeof placementSchema>;
 
 /** Returns the placement of a spec. `sealedWith` comes from its sealed form (sealMarkOf). */
 export function toPlacement(spec: ResolvedSessionSpec, sealedWith = ''): Placement {
-  const { policy, priority, labels } = spec;
+  const { policy, priority, labels, near } = spec;
   const particular = isParticular(spec) ? ({ particular: true } as const) : {};
-  return { policy: policy.type, priority, labels, ...particular, sealedWith };
+  return { policy: policy.type, priority, labels, ...(near === undefined ? {} : { near }), ...particular, sealedWith };
 }
 
 /**

@@ -62,7 +62,7 @@ export function differences(job: SessionJob, generation: string, wanted: Placeme
   const { generation: added, ...placement } = job.data;
   const wrongQueue = job.placementClass === placementClass(wanted) ? [] : ['queue'];
   if (added !== generation) return wrongQueue;
-  const fields = (['policy', 'priority', 'labels', 'particular', 'sealedWith'] as const).filter(
+  const fields = (['policy', 'priority', 'labels', 'near', 'particular', 'sealedWith'] as const).filter(
     (field) => toCanonicalJson(placement[field]) !== toCanonicalJson(wanted[field]),
   );
   return [...wrongQueue, ...fields];

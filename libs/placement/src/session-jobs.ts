@@ -28,6 +28,8 @@ export interface SessionJobs {
    * Resolves with undefined if there is none.
    */
   fetch(passedOver?: readonly string[]): Promise<SessionJob | undefined>;
+  /** Time until `fetch` takes the first session that it left to hosts that meet its wishes. Undefined without one. */
+  nextWishEndMs(): number | undefined;
   /** Lists the sessions whose lock names this host, such as those that it owned before it restarted. */
   listOwn(): Promise<SessionJob[]>;
   /** Requests a fence for a session whose job this host has locked. Throws QUEUE_UNAVAILABLE. */
@@ -65,6 +67,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
   return {
     fetch: (passedOver) => fetcher.fetch(passedOver),
+    nextWishEndMs: () => fetcher.nextWishEndMs,
 
     listOwn: () => listOwn(redis, fleet, hostId),
 

@@ -136,6 +136,8 @@ export const hostBeatSchema = z.object({
   gate: hostGateSchema.optional(),
   /** Sentences that tell the operator what to repair. In spite of them the host takes sessions. */
   warnings: z.array(z.string()).default([]),
+  /** Marks of the names of the images that the host has, at most 500: sessions that name one prefer this host. */
+  images: z.array(z.string()).default([]),
   /** Running pulls of images. */
   pulls: z.array(runningPullSchema).default([]),
   pools: z.array(hostPoolSchema).default([]),

@@ -57,6 +57,16 @@ export interface SessionInfo {
    * Why no live host can run the session, in a sentence. Absent when a host can run it, or when its own host is alive.
    */
   noHostReason?: string;
+  /**
+   * What a host must have to take the session, by field of the spec. Only in the info of one session that waits for a
+   * host, and if this process can open its spec.
+   */
+  needs?: Record<string, string>;
+  /**
+   * What the session would like of its host: to have the image already, and the session `near`. It is left to such a
+   * host for 2 s from when it is next. Absent like `needs`, or if it wishes for nothing.
+   */
+  wishes?: { image?: string; near?: string };
   /** The command that runs. Absent when none does. */
   runningCommandId?: string;
   /** The first waiting command, while it waits for an approval. Absent when none does. */

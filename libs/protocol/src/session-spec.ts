@@ -172,6 +172,12 @@ export interface SessionSpec {
    * @limit 32 labels; names and values of 1 to 63 of `A-Z a-z 0-9 . _ / -`, the first and the last a letter or digit
    */
   labels?: Record<string, string> | undefined;
+  /**
+   * Id of a session of the tenant on whose host this one would like to be. For 2 s from when it is next, it is left to
+   * that host; then any host takes it. The id is stored in clear.
+   * @default none
+   */
+  near?: string | undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
+import { sessionIdSchema } from './ids.ts';
 import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
@@ -135,6 +136,7 @@ const fieldsSchema = z.strictObject({
   keepOnFailure: z.boolean('must be true or false').default(defaults.keepOnFailure),
   priority: prioritySchema.default(defaults.priority),
   labels: labelsSchema.default(defaults.labels),
+  near: sessionIdSchema.optional(),
 });
 
 /** Rejects a name in `env` and `secrets`: the order of exports would decide whether its value is a secret. */
@@ -179,8 +181,9 @@ export const sessionSpecSchema = fieldsSchema
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
 /** Returns the lowest schema version that understands the spec. */
-export function specSchema({ sandbox, approval, execPolicy, keepOnFailure }: ResolvedSessionSpec): number {
-  return [sandbox, approval, execPolicy, keepOnFailure || undefined].some((field) => field !== undefined) ? 2 : 1;
+export function specSchema({ sandbox, approval, execPolicy, keepOnFailure, near }: ResolvedSessionSpec): number {
+  const newer = [sandbox, approval, execPolicy, keepOnFailure || undefined, near];
+  return newer.some((field) => field !== undefined) ? 2 : 1;
 }
 
 /** Reason of the event `session.closed` of a driven session that nobody closed. */

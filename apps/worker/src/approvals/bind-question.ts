@@ -30,6 +30,7 @@ export function bindQuestion(
   const {
     labels,
     priority,
+    near,
     idleTimeoutMs,
     maxLifetimeMs,
     hostGraceMs,

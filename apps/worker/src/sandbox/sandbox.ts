@@ -155,6 +155,10 @@ export type HostLimits = Partial<Pick<HostOffer, 'controlGroups' | 'diskQuota'>>
 
 /** The images of a host with containers. */
 export interface SandboxImages {
+  /** Marks of the images that this host has, as of the last time it looked. */
+  readonly marks: readonly string[];
+  /** Returns the mark of an image that a spec names: a short hash of its whole name. */
+  markOf(image: string): string;
   /** Returns the running pulls. */
   running(): RunningPull[];
   progressOf(image: string): RunningPull | undefined;

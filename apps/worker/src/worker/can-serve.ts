@@ -1,5 +1,5 @@
 import { readSealedSpec } from '@shellfleet/mailbox';
-import type { SessionJob } from '@shellfleet/placement';
+import type { ServeVerdict, SessionJob } from '@shellfleet/placement';
 import { refusedByOffer } from '@shellfleet/policy';
 import { type HostOffer, isShellfleetError, type ResolvedSessionSpec, sessionKeys } from '@shellfleet/protocol';
 import type { HostServices } from '../run/host-services.ts';
@@ -18,14 +18,19 @@ export class CanServe {
     this.#defaultImage = defaultImage;
   }
 
-  /** Returns true also for a session that this host shall only end, as it was closed or its spec cannot be opened. */
-  async job({ tenant, session }: SessionJob): Promise<boolean> {
+  /**
+   * Returns the image that the session names, if any, when this host can run the session. Returns true also for one
+   * that this host shall only end, as it was closed or its spec cannot be opened.
+   */
+  async job({ tenant, session }: SessionJob): Promise<ServeVerdict> {
     const { redis, namespace, sealer } = this.#host;
     const keys = sessionKeys(namespace, tenant, session);
     const sealed = await readSealedSpec(redis, keys);
     if (sealed === undefined || sealed.phase === 'closed') return true;
     const spec = tryOpenSpec(sealed, keys, sealer);
-    return isShellfleetError(spec) || this.spec(spec);
+    if (isShellfleetError(spec)) return true;
+    const verdict = await this.spec(spec);
+    return verdict && spec.image !== undefined ? { image: spec.image } : verdict;
   }
 
   async spec(spec: ResolvedSessionSpec): Promise<boolean> {

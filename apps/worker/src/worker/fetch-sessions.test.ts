@@ -24,6 +24,7 @@ async function fetchAll(
       return next;
     }),
     listOwn: vi.fn(async () => locked),
+    nextWishEndMs: () => undefined,
   };
   const logger = pino({ level: 'silent' });
   const worker = {

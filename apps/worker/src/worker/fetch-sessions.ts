@@ -33,7 +33,8 @@ export async function fetchSessions(worker: OpenWorker, readCalls: () => Promise
         sessions.serve(job);
       }
     } else {
-      await wakeUps.wait({ timeoutMs: POLL_MS });
+      const wishEndMs = mayTake ? host.jobs.nextWishEndMs() : undefined;
+      await wakeUps.wait({ timeoutMs: Math.min(POLL_MS, wishEndMs ?? POLL_MS) });
       await readCalls();
     }
   }

@@ -37,6 +37,7 @@ import { roomForPools } from './room-for-pools.ts';
 import type { SweepTimes } from './sweep-sandboxes-regularly.ts';
 import { type FleetConfigurationWatch, watchFleetConfiguration } from './watch-fleet-configuration.ts';
 import { type OtherFleets, watchOtherFleets } from './watch-other-fleets.ts';
+import { Wishes } from './wishes.ts';
 
 export interface WorkerOptions {
   /** What sessions may request in addition to the policies. */
@@ -200,8 +201,10 @@ async function createSessionHost(
   const { settings } = services;
   const offers = offeredClasses(abilitiesOf(services, offer));
   const canServe = new CanServe(services, offer, settings.defaultImage);
+  const wishes = new Wishes(services);
   const jobs = await createSessionJobs({
     ...{ ...services, offers, serves: (job) => canServe.job(job) },
+    isWishedElsewhere: (job, image) => wishes.areMetElsewhere(job, image),
     ...{ weights: fleetConfiguration.weights, quotas: fleetConfiguration.quotas },
     ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },
   });
@@ -225,7 +228,7 @@ function describeHost({ settings, sandboxes, boot, version, hostEntries }: Sessi
   const { slots, defaultImage, retentionMs } = settings;
   return {
     ...{ slots, free: Math.max(0, slots - sessions.size), sessions: sessions.size, held: sessions.asking },
-    pulls: sandboxes.images?.running() ?? [],
+    ...{ pulls: sandboxes.images?.running() ?? [], images: [...(sandboxes.images?.marks ?? [])] },
     ...{ running: hostEntries.count, commandsPerSecond: hostEntries.endedCommands.perSecond() },
     ...{ version, boot, defaultImage, retentionMs },
   } satisfies Partial<HostBeat>;

@@ -1,19 +1,13 @@
-import { readSealedSpec } from '@shellfleet/mailbox';
 import type { Refusals } from '@shellfleet/placement';
-import { type HostBeat, type ResolvedSessionSpec, type SessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
-import { type Sealer, sealPlace } from '@shellfleet/sealing';
-import type { FleetContext } from '../connection/fleet-context.ts';
-
-interface RefusalContext extends FleetContext {
-  readonly sealer: Sealer;
-}
+import type { HostBeat, SessionKeys } from '@shellfleet/protocol';
+import { openSpec, type SpecContext } from './open-spec.ts';
 
 /**
  * Returns for each session id the parts of its spec that the host refuses. Leaves out sessions whose spec this process
  * cannot open.
  */
 export async function readRefusals(
-  context: RefusalContext,
+  context: SpecContext,
   sessions: readonly { keys: SessionKeys }[],
 ): Promise<Map<string, Refusals<HostBeat>>> {
   const refusals = new Map<string, Refusals<HostBeat>>();
@@ -27,18 +21,4 @@ export async function readRefusals(
     }),
   );
   return refusals;
-}
-
-async function openSpec(
-  { redis, sealer }: RefusalContext,
-  keys: SessionKeys,
-): Promise<ResolvedSessionSpec | undefined> {
-  const sealed = await readSealedSpec(redis, keys);
-  if (sealed === undefined) return undefined;
-  try {
-    const plain = sealer.open(sealed.spec, sealPlace('spec', keys, { generation: sealed.generation }));
-    return sessionSpecSchema.safeParse(JSON.parse(plain)).data;
-  } catch {
-    return undefined;
-  }
 }

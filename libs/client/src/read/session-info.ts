@@ -16,8 +16,10 @@ import { readTenantQuotas, toQueueError } from '@shellfleet/redis';
 import type { Sealer } from '@shellfleet/sealing';
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 import { type ListedKept, readKept } from './kept.ts';
+import { openSpec } from './open-spec.ts';
 import { readRefusals } from './read-refusals.ts';
 import { type QueueContext, readWaiting, type Waiting } from './waiting-queue.ts';
+import { wantedHost } from './wanted-host.ts';
 
 /** A tenant whose sessions are listed. */
 export interface ListContext extends QueueContext {
@@ -34,12 +36,27 @@ const BACKGROUND_WITHIN_MS = 1_000;
 /** Reads one session. Throws SESSION_NOT_FOUND. */
 export async function readSessionInfo(context: InfoContext, keys: SessionKeys): Promise<SessionInfo> {
   const [info] = await readSessionInfos(context, [keys]);
-  if (info !== undefined) return withBackground(context, keys, info);
+  if (info !== undefined) return withBackground(context, keys, { ...info, ...(await readWanted(context, keys, info)) });
   throw new ShellfleetError(
     'SESSION_NOT_FOUND',
     `There is no session ${keys.session}. \`shellfleet ps\` lists those that there are.`,
     { sessionId: keys.session },
   );
+}
+
+/** Returns which host a waiting session wants, if this process can open its spec. */
+async function readWanted(
+  context: InfoContext,
+  keys: SessionKeys,
+  { position, noHostReason }: SessionInfo,
+): Promise<Pick<SessionInfo, 'needs' | 'wishes'>> {
+  if (position === undefined && noHostReason === undefined) return {};
+  try {
+    const spec = await openSpec(context, keys);
+    return spec === undefined ? {} : wantedHost(spec);
+  } catch (error) {
+    throw toQueueError(error);
+  }
 }
 
 /** Adds background processes, which only the session's host can list. */

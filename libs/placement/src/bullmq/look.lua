@@ -9,7 +9,8 @@
 -- ARGV 1 prefix of the queues · 2 JSON: {offers: class → true, weights: tenant → weight, quotas: tenant → most
 --      slots, passedOver: tenant → true, from: line → position of the first job that is read, places: how many jobs,
 --      shared: whether each line gives an equal part}; with a fourth key only {weights, quotas}
--- Returns for each job: its queue · its line · its id · its data · how many wait behind it in its line
+-- Returns the time of Redis in ms, then for each job: its queue · its line · its id · its data · how many wait behind
+--      it in its line · since when it has been the next one of its tenant (ms), 0 if it is not
 local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[4]
 local DEMAND_MS, DEMAND_AGE_MS = 5000, 900
 if demand and redis.call('PTTL', demand) > DEMAND_MS - DEMAND_AGE_MS then return {} end
@@ -103,10 +104,14 @@ for n = 1, math.min(#turns, most) do
   end
 end
 table.sort(turns, before)
-local reply = {}
+local time = redis.call('TIME')
+local reply = {string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
 for n = 1, math.min(#turns, most) do
-  local line = first(turns[n].tenant)
+  local tenant = turns[n].tenant
+  local line = first(tenant)
   for _, value in ipairs(line.job) do reply[#reply + 1] = value end
+  reply[#reply + 1] = tenant.listed and '0' or string.format('%.0f', tenant.since)
+  tenant.listed = true
   line.at = line.at + 1
   if line.at < line.last then read(line) end
 end

@@ -16,6 +16,14 @@ export interface WaitingJob {
   data: string;
   /** number of jobs that wait behind it in its line */
   behind: number;
+  /** time since which it has been the next one of its tenant (ms, by the clock of Redis); 0 if it is not */
+  nextSince: number;
+}
+
+interface LookReply {
+  /** time of Redis (ms) */
+  at: number;
+  jobs: WaitingJob[];
 }
 
 export interface Look {
@@ -35,22 +43,22 @@ export interface Look {
   shared: boolean;
 }
 
-const FIELDS = 5;
+const FIELDS = 6;
 
 /** Lists waiting jobs of all tenants in one call, in the order in which a host takes them. */
-export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): Promise<WaitingJob[]> {
+export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): Promise<LookReply> {
   const { offers, passedOver, from, ...rest } = look;
   const sets = { offers: toSet(offers), passedOver: toSet(passedOver) };
   const asked = JSON.stringify({ ...rest, ...sets, from: Object.fromEntries(from) });
   const keys = [fleet.queues, fleet.noted, fleet.tenants];
   const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
-  for (let at = 0; at + FIELDS <= reply.length; at += FIELDS) {
-    const [queue = '', line = '', id = '', data = ''] = reply.slice(at, at + FIELDS - 1).map(asString);
+  for (let at = 1; at + FIELDS <= reply.length; at += FIELDS) {
+    const [queue = '', line = '', id = '', data = '', behind, nextSince] = reply.slice(at, at + FIELDS).map(asString);
     const placementClass = parseSessionsQueue(queue)?.placementClass ?? '';
-    jobs.push({ placementClass, queue, line, id, data, behind: asNumber(reply[at + FIELDS - 1]) });
+    jobs.push({ placementClass, queue, line, id, data, behind: asNumber(behind), nextSince: asNumber(nextSince) });
   }
-  return jobs;
+  return { at: asNumber(reply[0]), jobs };
 }
 
 /**

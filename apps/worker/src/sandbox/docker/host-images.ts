@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isListedImage, isMadeHere, type SessionImages, toDefaultImage, toWholeName } from '@shellfleet/policy';
 import { type HostImage, type RunningPull, ShellfleetError } from '@shellfleet/protocol';
 import type { Docker } from '@shellfleet/vendor/dockerode';
@@ -17,6 +18,8 @@ import { type ImagePullDeps, Images, withTag } from './images.ts';
 
 /** How long a new image stays if nobody uses it. Then the session that wanted it has ended. */
 const WANTED_MS = 60_000;
+/** Most images that a host tells other hosts of, in each heartbeat. */
+const MOST_MARKS = 500;
 
 /** How many bytes the pulled images may take, and how many stay free on the engine's disk. */
 interface ImageBudget {
@@ -58,6 +61,7 @@ export class HostImages {
   /** Digests of new images that no session has used, with the time of their pull (ms, `performance.now()`). */
   readonly #wanted = new Map<string, number>();
   #collecting: Promise<unknown> = Promise.resolve();
+  #marks: readonly string[] = [];
 
   private constructor(deps: HostImagesDeps, record: ImageRecord) {
     this.#deps = deps;
@@ -75,6 +79,14 @@ export class HostImages {
   /** Pulls an image. Calls for the same image share one pull. Throws IMAGE_UNAVAILABLE. */
   pull(image: string): Promise<void> {
     return this.#pulls.pull(image);
+  }
+
+  get marks(): readonly string[] {
+    return this.#marks;
+  }
+
+  markOf(image: string): string {
+    return toMark(this.#toWholeName(image));
   }
 
   running(): RunningPull[] {
@@ -134,6 +146,7 @@ export class HostImages {
   async tend(): Promise<void> {
     for (const name of this.#deps.prepull) void this.#prepull(this.#toWholeName(name)).catch(this.#warn);
     await this.#keepBudget().catch(this.#warn);
+    await this.#mark().catch(this.#warn);
     await this.#record.save().catch(this.#warn);
   }
 
@@ -161,7 +174,15 @@ export class HostImages {
         await this.#record.add({ digest, name: withTag(image), bytes, usedAt: Date.now() });
       }
       await this.#keepBudget().catch(this.#warn);
+      await this.#mark().catch(this.#warn);
     };
+  }
+
+  /** Notes the images that this host has. */
+  async #mark(): Promise<void> {
+    const found = await this.#ask('listing images', (docker) => docker.listImages());
+    const names = found.flatMap(({ RepoTags, RepoDigests }) => [...(RepoTags ?? []), ...(RepoDigests ?? [])]);
+    this.#marks = names.slice(0, MOST_MARKS).map(toMark);
   }
 
   #keepBudget(): Promise<HostImage[]> {
@@ -193,8 +214,10 @@ export class HostImages {
       if (!dryRun && !(await this.#remove(image))) continue;
       removed.push(described);
     }
-    if (!dryRun && removed.length > 0)
+    if (!dryRun && removed.length > 0) {
+      await this.#mark().catch(this.#warn);
       this.#deps.logger?.info({ images: removed.map(({ image }) => image) }, 'images.removed');
+    }
     return removed;
   }
 
@@ -263,6 +286,8 @@ export class HostImages {
     return withTag(toWholeName(name, this.#deps.names.sessionImages));
   }
 }
+
+const toMark = (wholeName: string) => createHash('sha256').update(wholeName).digest('hex').slice(0, 12);
 
 function notListed(image: string): ShellfleetError {
   return new ShellfleetError(
