@@ -157,6 +157,37 @@ describe('the fleet on the command line', () => {
     await cli.run(['close', 'other'], { env: { SHELLFLEET_TENANT: 'other' } });
   });
 
+  test('denies what rules of the configuration forbid, and refuses rules with wrong examples', async () => {
+    const file = join(directory, 'rules.yaml');
+    const write = (example: string) =>
+      writeFile(
+        file,
+        `rules: [{ pattern: [make], decision: forbid, justification: Not here., match: [${example}] }]\n`,
+      );
+    await write('cmake');
+    for (const verb of ['check', 'apply']) {
+      const { exitCode, stderr } = await cli.text(['config', verb, file]);
+      expect([exitCode, stderr]).toEqual([expect.any(Number), expect.stringContaining('rules.0.match.0')]);
+      expect(exitCode).not.toBe(0);
+    }
+    await write('make all');
+    await cli.run(['exec', 'ruled', '--', 'true']);
+    expect((await cli.text(['config', 'apply', file])).stderr).toContain('is applied: 0 tenants, 1 rule.');
+    const denied = await until(
+      () => cli.text(['exec', 'ruled', '--', 'make all']),
+      ({ exitCode }) => exitCode === 126,
+    );
+    expect(denied.stderr).toContain('Not here.');
+    expect((await cli.text(['exec', 'ruled', '--', 'echo went'])).stdout).toBe('went\n');
+    await writeFile(file, '{}\n');
+    await cli.text(['config', 'apply', file]);
+    await until(
+      () => cli.text(['exec', 'ruled', '--', 'make all']),
+      ({ exitCode }) => exitCode !== 126,
+    );
+    await cli.run(['close', 'ruled']);
+  });
+
   test('gives a session a fresh shell with restart, which fails for a missing session', async () => {
     await cli.run(['exec', 'again', '--', 'kept=no; echo f > f']);
     expect(await cli.text(['restart', 'again'])).toEqual({

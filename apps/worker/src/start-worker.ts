@@ -94,6 +94,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
     offer: toOffer(settings, missingRuntimes, await sandboxes.limits?.()),
     admission: (answers) => admission ?? createAdmission({ signatures, rules, answers }),
     decideTool: rules.decideTool,
+    useFleetRules: (fleetRules) => ruleFiles.useFleetRules(fleetRules),
     checkAnswer: auditAnswers(audit),
     warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
     onReplaced: () => {
@@ -107,10 +108,8 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
       process.exit(1);
     },
   });
-  if (settings.file.rules.length > 0) {
-    ruleFiles.watch(() => worker.admissionChanged());
-    process.on('SIGHUP', () => ruleFiles.reload());
-  }
+  ruleFiles.watch(() => worker.admissionChanged());
+  if (settings.file.rules.length > 0) process.on('SIGHUP', () => ruleFiles.reload());
   void asked.then(async (how) => {
     ruleFiles.close();
     await worker.close(how, GRACE_MS);

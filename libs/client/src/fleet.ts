@@ -167,7 +167,8 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Replaces the configuration of the fleet, and resolves with its revision. Hosts read it within seconds. Rejects with
-   * COMMAND_INVALID for an invalid one, and with QUEUE_UNAVAILABLE also when the user of Redis may not write it.
+   * COMMAND_INVALID for an invalid one, RULES_INVALID for invalid rules or examples, and QUEUE_UNAVAILABLE also when
+   * the user of Redis may not write it.
    */
   async applyConfiguration(configuration: FleetConfigurationInput, options: ApplyOptions = {}): Promise<number> {
     return applyConfiguration(this.#view, configuration, options);

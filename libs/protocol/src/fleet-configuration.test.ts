@@ -27,6 +27,7 @@ describe("a fleet's configuration", () => {
     [{ tenants: [{ name: 'a b' }] }, 'tenants.0.name', 'may only hold A-Z a-z 0-9 . _ -'],
     [{ tenants: [{ name: 'a' }, { name: 'a' }] }, 'tenants.1.name', 'is listed twice'],
     [{ tenants: [{ name: 'a', wieght: 2 }] }, 'tenants.0.wieght', 'unknown field'],
+    [{ rules: [{ pattern: ['git'], decision: 'maybe' }] }, 'rules.0.decision', "must be 'allow', 'prompt' or 'forbid'"],
     [{ slots: 4 }, 'slots', 'unknown field'],
   ])('refuses %j with the field and the reason', (value, path, message) => {
     const { error } = fleetConfigurationSchema.safeParse(value);

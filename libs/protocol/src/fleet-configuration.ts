@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { durationSchema } from './field-schemas.ts';
 import { tenantIdSchema } from './ids.ts';
 import { tryJson } from './json-text.ts';
+import { type PrefixRule, prefixRuleSchema } from './prefix-rule.ts';
 
 const HIGHEST_WEIGHT = 1_000;
 const MOST_TENANTS = 10_000;
+const MOST_RULES = 4_096;
 
 const quotaSchema = z.number('must be a number').int('must be a whole number').min(1, 'must be at least 1');
 
@@ -59,8 +61,14 @@ export const fleetConfigurationSchema = z
         })
         .default([])
         .describe('Tenants with a weight or a quota of their own; others have the defaults'),
+      /** Rules about commands, which every host applies beside those of its own files. */
+      rules: z
+        .array(prefixRuleSchema, 'must be a list of rules')
+        .max(MOST_RULES, `must have at most ${MOST_RULES} rules`)
+        .default([])
+        .describe('Rules about commands, which every host applies beside those of its own files'),
     },
-    'must have only these sections: tenants (those of a host are in SHELLFLEET_CONFIG)',
+    'must have only these sections: tenants, rules (those of a host are in SHELLFLEET_CONFIG)',
   )
   .meta({ title: "A fleet's configuration" });
 
@@ -68,6 +76,8 @@ export const fleetConfigurationSchema = z
 export interface FleetConfiguration {
   /** Tenants with a weight or a quota of their own. Others have the defaults. */
   tenants: TenantConfiguration[];
+  /** Rules about commands, which every host applies beside those of its own files. */
+  rules: PrefixRule[];
 }
 /** Share and quota of one tenant. */
 export interface TenantConfiguration {

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { DocumentError, parseDocument } from '@shellfleet/policy';
+import { compileRules, DocumentError, parseDocument } from '@shellfleet/policy';
 import {
   type FleetConfiguration,
   fleetConfigurationSchema,
@@ -12,7 +12,7 @@ import type { Context } from './context.ts';
 import { describeDuration, describeSize } from './units.ts';
 
 export function registerConfig(program: Command, context: Context): void {
-  const config = program.command('config').description('configuration of the whole fleet: its tenants');
+  const config = program.command('config').description('configuration of the whole fleet: its tenants and rules');
   config
     .command('apply')
     .description("replace the fleet's configuration by that of a file, for all hosts")
@@ -29,8 +29,7 @@ export function registerConfig(program: Command, context: Context): void {
     .description('check a file without applying it')
     .argument('<file>')
     .action(async (file: string) => {
-      const { tenants } = await readConfiguration(file);
-      context.terminal.say(`${file} is valid: ${countTenants(tenants)}.`);
+      context.terminal.say(`${file} is valid: ${describe(await readConfiguration(file))}.`);
     });
 }
 
@@ -38,24 +37,29 @@ async function apply({ terminal, withFleet }: Context, file: string, appliedBy: 
   const configuration = await readConfiguration(file);
   await withFleet(async (fleet) => {
     const revision = await fleet.applyConfiguration(configuration, { appliedBy });
-    terminal.say(`Revision ${revision} is applied: ${countTenants(configuration.tenants)}.`);
+    terminal.say(`Revision ${revision} is applied: ${describe(configuration)}.`);
   });
 }
 
-/** Reads a file. Throws COMMAND_INVALID with the file, the line and the field. */
+/** Reads a file. Throws COMMAND_INVALID with the file, the line and the field, or RULES_INVALID. */
 async function readConfiguration(file: string): Promise<FleetConfiguration> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw new ShellfleetError('COMMAND_INVALID', `${file} cannot be read: ${error.message}`);
   });
   try {
-    return parseDocument(text, fleetConfigurationSchema, file);
+    const configuration = parseDocument(text, fleetConfigurationSchema, file);
+    compileRules(configuration.rules, { source: file });
+    return configuration;
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
     throw new ShellfleetError('COMMAND_INVALID', error.message);
   }
 }
 
-const countTenants = ({ length }: FleetConfiguration['tenants']) => (length === 1 ? '1 tenant' : `${length} tenants`);
+const describe = ({ tenants, rules }: FleetConfiguration) =>
+  [count(tenants, 'tenant'), ...(rules.length === 0 ? [] : [count(rules, 'rule')])].join(', ');
+
+const count = ({ length }: readonly unknown[], what: string) => `${length} ${what}${length === 1 ? '' : 's'}`;
 
 async function show({ terminal, withFleet }: Context, json: boolean): Promise<void> {
   await withFleet(async (fleet) => {
@@ -70,6 +74,8 @@ async function show({ terminal, withFleet }: Context, json: boolean): Promise<vo
       terminal.say(`Revision ${revision}, applied by ${applied.appliedBy} at ${applied.appliedAt}.`);
       const head = ['TENANT', 'WEIGHT', 'MOST SESSIONS', 'MOST WAITING', 'MOST DISK', 'LONGEST IDLE'];
       await terminal.table([head, ...applied.configuration.tenants.map(toRow)]);
+      const { rules } = applied.configuration;
+      if (rules.length > 0) terminal.say(`It has ${count(rules, 'rule')} about commands, which --json shows.`);
     }
     for (const host of hostsBehind)
       terminal.say(

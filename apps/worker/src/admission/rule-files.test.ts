@@ -63,4 +63,18 @@ describe('rule files', () => {
     files.close();
     expect(log.map(({ msg }) => msg)).toEqual(['rules.reloaded']);
   });
+
+  test('hold together with the rules of the fleet, which are refused unless all are valid', () => {
+    const files = open(rule('allow'));
+    const [alone, git] = [files.rules, { pattern: ['git'], decision: 'forbid' as const }];
+    files.useFleetRules([git]);
+    const together = files.rules;
+    expect([together.enforced.length, together.digest === alone.digest]).toEqual([2, false]);
+    const wrong = { ...git, match: ['make'] };
+    expect(() => files.useFleetRules([wrong])).toThrow("The rules of the fleet's configuration are not valid: rules.0");
+    files.reload();
+    expect(files.rules).toBe(together);
+    files.useFleetRules([]);
+    expect(files.rules.digest).toBe(alone.digest);
+  });
 });

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { compileOperatorRules, type OperatorRules } from '@shellfleet/policy';
+import { compileOperatorRules, type OperatorRules, type RulesFile } from '@shellfleet/policy';
+import type { PrefixRule } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import { ConfigError } from '../config/config.ts';
 
-// The rule files that the operator of this host lists.
-// RULE-FILES-1. Rules hold only as a whole: unless all files are valid, nothing changes, and a worker does not start.
+// The rule files that the operator of this host lists, and the rules of the fleet's configuration.
+// RULE-FILES-1. Rules hold only as a whole: unless all are valid, nothing changes, and with invalid files a worker does
+//     not start.
 // RULE-FILES-2. While a changed file is invalid, the previous rules hold; the log and `hosts ls` show the reason.
 
 /** Interval of reads. Watching a file would miss changes of a link to it, as in a mounted directory of a container. */
@@ -14,6 +16,8 @@ export class RuleFiles {
   readonly #paths: readonly string[];
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
+  /** The rules of the fleet's configuration, as one more file. */
+  #fleet: RulesFile[] = [];
   #rules: OperatorRules;
   #problem: string | undefined;
   /** Error message for which the newest files were refused. It is logged once. */
@@ -25,7 +29,7 @@ export class RuleFiles {
   constructor(paths: readonly string[], logger: Logger) {
     this.#paths = paths;
     this.#logger = logger;
-    const read = tryRead(paths);
+    const read = tryRead(paths, []);
     if (read instanceof Error) throw new ConfigError(`SHELLFLEET_CONFIG: rules: ${read.message}`);
     this.#rules = read;
   }
@@ -42,7 +46,16 @@ export class RuleFiles {
   /** Calls `onChange` after each reload that changed the rules. */
   watch(onChange: () => void): void {
     this.#listeners.add(onChange);
-    this.#timer ??= setInterval(() => this.reload(), POLL_MS).unref();
+    if (this.#paths.length > 0) this.#timer ??= setInterval(() => this.reload(), POLL_MS).unref();
+  }
+
+  /** Replaces the rules of the fleet's configuration. Throws, and changes nothing, unless all rules are valid. */
+  useFleetRules(rules: readonly PrefixRule[]): void {
+    const fleet = rules.length === 0 ? [] : [{ name: "the fleet's configuration", text: JSON.stringify({ rules }) }];
+    const read = tryRead(this.#paths, fleet);
+    if (read instanceof Error) throw read;
+    this.#fleet = fleet;
+    this.#use(read);
   }
 
   close(): void {
@@ -50,7 +63,7 @@ export class RuleFiles {
   }
 
   reload(): void {
-    const read = tryRead(this.#paths);
+    const read = tryRead(this.#paths, this.#fleet);
     if (read instanceof Error) {
       if (read.message === this.#refused) return;
       this.#refused = read.message;
@@ -58,6 +71,10 @@ export class RuleFiles {
       this.#logger.error({ problem: read.message }, 'rules.reload-failed');
       return;
     }
+    this.#use(read);
+  }
+
+  #use(read: OperatorRules): void {
     const isChanged = read.digest !== this.#rules.digest;
     if (!isChanged && this.#problem === undefined) return;
     this.#problem = undefined;
@@ -69,9 +86,10 @@ export class RuleFiles {
   }
 }
 
-function tryRead(paths: readonly string[]): OperatorRules | Error {
+function tryRead(paths: readonly string[], more: readonly RulesFile[]): OperatorRules | Error {
   try {
-    return compileOperatorRules(paths.map((path) => ({ name: path, text: readFileSync(path, 'utf8') })));
+    const files = paths.map((path) => ({ name: path, text: readFileSync(path, 'utf8') }));
+    return compileOperatorRules([...files, ...more]);
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }

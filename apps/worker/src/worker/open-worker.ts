@@ -4,6 +4,7 @@ import {
   type HostBeat,
   type HostOffer,
   isShellfleetError,
+  type PrefixRule,
   SCHEMA_VERSION,
   type ShellfleetError,
 } from '@shellfleet/protocol';
@@ -47,6 +48,11 @@ export interface WorkerOptions {
   admission(answers: Answers): Admission;
   /** Evaluates the rules for a call of a tool. */
   decideTool: Rules['decideTool'];
+  /**
+   * Applies the rules of the fleet's configuration. Throws if they are not valid, and then keeps the previous ones.
+   * Default: the host has none.
+   */
+  useFleetRules?(rules: readonly PrefixRule[]): void;
   /** Decides who may answer questions. */
   checkAnswer: AnswerCheck;
   /** Returns problems that the operator of this host should solve. */
@@ -102,7 +108,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     engineProblem: () => services.sandboxes.problem(),
   });
   const requests = await readOperatorRequests(services);
-  const fleetConfiguration = await watchFleetConfiguration(services);
+  const fleetConfiguration = await watchFleetConfiguration(services, ({ rules }) => options.useFleetRules?.(rules));
   const isDraining = () => stopping.signal.aborted || requests.drained;
   const problems = () => [...(requests.cordoned ? [cordonedSentence(hostId)] : []), ...gate.problems()];
   const pools = new WarmPools({

@@ -1,6 +1,8 @@
 import { repeat } from '@shellfleet/concurrency';
 import {
   type AppliedConfiguration,
+  ensureShellfleetError,
+  type FleetConfiguration,
   idleTimeoutsOf,
   isShellfleetError,
   mostSessionsOf,
@@ -35,12 +37,14 @@ export interface FleetConfigurationWatch {
   close(): Promise<void>;
 }
 
-/** Reads the configuration, and again regularly until closed. Resolves after the first read. */
-export async function watchFleetConfiguration({
-  redis,
-  fleet,
-  logger,
-}: Pick<HostServices, 'redis' | 'fleet' | 'logger'>): Promise<FleetConfigurationWatch> {
+/**
+ * Reads the configuration, and again regularly until closed. Resolves after the first read. `use` receives each new
+ * one before it holds, and throws if it cannot be used.
+ */
+export async function watchFleetConfiguration(
+  { redis, fleet, logger }: Pick<HostServices, 'redis' | 'fleet' | 'logger'>,
+  use: (configuration: FleetConfiguration) => void,
+): Promise<FleetConfigurationWatch> {
   let newest: AppliedConfiguration | undefined;
   let weights: Readonly<Record<string, number>> = {};
   let quotas: Readonly<Record<string, number>> = {};
@@ -55,10 +59,18 @@ export async function watchFleetConfiguration({
     const applied = await readFleetConfiguration(redis, fleet);
     if (applied === undefined && newest !== undefined)
       return refuse("The fleet's configuration is no longer in Redis: apply it again");
-    problem = undefined;
+    const isNew = applied?.revision !== newest?.revision || applied?.appliedAt !== newest?.appliedAt;
     // Revisions begin again if Redis loses them.
-    if (applied === undefined) return;
-    if (applied.revision === newest?.revision && applied.appliedAt === newest.appliedAt) return;
+    if (applied !== undefined && isNew) {
+      try {
+        use(applied.configuration);
+      } catch (error) {
+        const { message } = ensureShellfleetError(error);
+        return refuse(`Revision ${applied.revision} of the fleet's configuration cannot be used: ${message}`);
+      }
+    }
+    problem = undefined;
+    if (applied === undefined || !isNew) return;
     newest = applied;
     weights = weightsOf(applied.configuration);
     quotas = mostSessionsOf(applied.configuration);

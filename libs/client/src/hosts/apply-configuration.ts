@@ -22,6 +22,9 @@ export async function applyConfiguration(
   const what = 'The configuration of the fleet';
   const configuration = parseOrThrow(fleetConfigurationSchema, value, 'COMMAND_INVALID', what);
   if (isCluster(redis)) refuseCounted(configuration);
+  // The parser of scripts is loaded only for this.
+  const { compileRules } = await import('@shellfleet/policy');
+  compileRules(configuration.rules, { source: "the fleet's configuration" });
   return writeFleetConfiguration(redis, fleet, { configuration, appliedBy });
 }
 
