@@ -25,6 +25,7 @@ const { slotMs, waiting, tries, mixedMs, longMs, within } = LONG
 
 const program = fileURLToPath(new URL('../fixtures/worker-with-own-memory.ts', import.meta.url));
 const meminfo = join(tmpdir(), `sf-meminfo-${process.pid}`);
+const vmstat = join(tmpdir(), `sf-vmstat-${process.pid}`);
 
 let stack: TestFleet;
 let inspect: FleetInspector;
@@ -32,12 +33,12 @@ let inspect: FleetInspector;
 beforeAll(async () => {
   ({ stack, inspect } = await startInspectedFleet({
     ...{ workers: 2, slots: SLOTS / 2, program },
-    envs: [{ TEST_MEMINFO: meminfo }, {}],
+    envs: [{ TEST_MEMINFO: meminfo, TEST_VMSTAT: vmstat }, {}],
   }));
 });
 afterAll(async () => {
   await endInspectedFleet(stack, inspect);
-  await rm(meminfo, { force: true });
+  await Promise.all([meminfo, vmstat].map((path) => rm(path, { force: true })));
 });
 
 const connectTenants = async (names: readonly string[]): Promise<Map<string, Fleet>> =>
@@ -160,6 +161,35 @@ describe('tenants that always have sessions waiting', () => {
   );
 });
 
+describe('a host that takes nothing new under load', () => {
+  test.each([
+    ['cordoned', () => stack.fleet.cordonHost('h1'), () => stack.fleet.uncordonHost('h1')],
+    ['drained', () => stack.fleet.drainHost('h1'), () => stack.fleet.drainHost('h1', { undo: true })],
+  ])('keeps its shells when %s, and no command is lost', async (_how, stop, goOn) => {
+    const sessions = await Promise.all(Array.from({ length: 4 }, (_, n) => stack.fleet.session(`stays-${n}`)));
+    const hosts = await Promise.all(sessions.map(async (session) => (await session.run('n=1')).hostId));
+    const staying = sessions.filter((_, index) => hosts[index] === 'h1');
+    expect(staying.length).toBeGreaterThan(0);
+    const load = keepWaiting(new Map([['default', stack.fleet]]), 6, () => 'true');
+    await stop();
+    await until(
+      async () => (await stack.fleet.hosts()).find(({ id }) => id === 'h1')?.sessions,
+      (open) => open === staying.length,
+    );
+    const answers = await Promise.all(staying.map((session) => session.run('echo $n')));
+    expect(answers.map(({ stdout, hostId }) => [stdout, hostId])).toEqual(staying.map(() => ['1\n', 'h1']));
+    const elsewhere = await Promise.all(Array.from({ length: 4 }, () => stack.fleet.run('true')));
+    expect(elsewhere.map(({ outcome, hostId }) => [outcome, hostId])).toEqual(Array(4).fill(['success', 'h2']));
+    await goOn();
+    await until(
+      () => stack.fleet.run('true'),
+      ({ hostId }) => hostId === 'h1',
+    );
+    expect(await load.stop()).toEqual(['success']);
+    await Promise.all(sessions.map((session) => session.close()));
+  });
+});
+
 describe('a host whose memory runs short', () => {
   const setFree = (mib: number) => writeFile(meminfo, `MemTotal: 8388608 kB\nMemAvailable: ${mib * 1_024} kB\n`);
   const refusedBy = async (id: string) =>
@@ -188,5 +218,19 @@ describe('a host whose memory runs short', () => {
     );
     expect(await load.stop()).toEqual(['success']);
     await Promise.all(sessions.map((session) => session.close()));
+  });
+
+  test('says that the kernel killed processes for its memory, and keeps more free', async () => {
+    const find = async () => (await stack.fleet.hosts()).find(({ id }) => id === 'h1');
+    const setKills = (kills: number) => writeFile(vmstat, `nr_free_pages 1\noom_kill ${kills}\n`);
+    await Promise.all([setFree(64), setKills(3)]);
+    await until(find, (host) => host?.gate?.freeMemoryBytes === 64 * 2 ** 20);
+    const before = (await find())?.gate?.leastMemoryBytes ?? 0;
+    await setKills(4);
+    await until(find, (host) => typeof host?.gate?.ranOutAt === 'string');
+    await setFree(4_096);
+    const host = await until(find, (found) => found?.gate?.reason?.includes('It takes no session until') === true);
+    expect(host?.gate).toMatchObject({ leastMemoryBytes: 2 * before, sessionBytes: 32 * 2 ** 20 });
+    expect(host?.warnings).toEqual([expect.stringContaining('It keeps 512 MiB free for now')]);
   });
 });
