@@ -45,6 +45,7 @@ describe('the documents', () => {
       'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
       "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
       'docs/client.md: for await (const approval of fleet.approvals.watch()) {: a person answers',
+      "docs/images.md: npx shellfleet run --image registry.example/bench/task-17:1 -- 'make test': names an image of a registry that does not exist",
       'docs/mutants.md: npm run mutants: takes an hour',
       'docs/mutants.md: npm run mutants -- --rows: takes an hour',
       'docs/operations.md: npm install shellfleet: tests/packages installs the packages and starts such workers',

@@ -86,7 +86,7 @@ export class HostedSessions {
     });
   }
 
-  /** Wakes all sessions after a change of the rules. */
+  /** Wakes all sessions after a change of the rules or of the fleet's configuration. */
   admissionChanged(): void {
     for (const { session } of this.#sessions.values()) session.wakeUp();
   }

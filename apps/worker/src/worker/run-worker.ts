@@ -64,6 +64,8 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const onOperatorRequest = () => void requests.look();
   const onConfiguration = async () => {
     await open.fleetConfiguration.look();
+    // Idle sessions compare their time with the new one.
+    sessions.admissionChanged();
     wakeUps.notify();
     await open.heartbeat.beatNow();
   };
