@@ -13,6 +13,7 @@ import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
+import { usageDuring } from '../support/redis-usage.ts';
 import { jain } from '../support/slot-times.ts';
 
 // Which tenant gets the next free slot. The choice and the queues are real; only the time for which sessions hold their
@@ -434,7 +435,7 @@ describe('the set of queues', () => {
     expect(await host.fetch()).toBeUndefined();
     expect(await redis.zcard(fleet.queues)).toBe(2);
     for (const job of jobs) if (job?.tenant === 'a') await host.remove(job);
-    expect(await host.fetch()).toBeUndefined();
+    await host.requeueStalled();
     expect(await redis.zrange(fleet.queues, '0', '-1')).toEqual([sessionsQueue('host', 'b')]);
     await host.close();
   });
@@ -445,7 +446,8 @@ describe('the set of queues', () => {
     const noting = vi.spyOn(redis, 'lpush').mockImplementationOnce(async (...args: unknown[]) => {
       const noted = await lpush(...args);
       expect(await host.fetch()).toBeUndefined();
-      expect(await redis.exists(fleet.queues)).toBe(0);
+      await host.requeueStalled();
+      expect(await redis.exists(fleet.queues, fleet.waitingQueues)).toBe(0);
       return noted as never;
     });
     await add('a', 's');
@@ -486,6 +488,31 @@ describe('the set of queues', () => {
     expect(await host.fetch()).toBeUndefined();
     expect(await host.has(jobFor('a', 's'))).toBe(true);
     expect(await fetchNames(host)).toEqual(['a/s']);
+    await host.close();
+  });
+
+  test('gets back that jobs wait there within a search for lost locks', async () => {
+    const host = await startHost('h1');
+    await add('a', 's');
+    expect(await redis.exists(fleet.waitingQueues)).toBe(0);
+    await host.publishDemand();
+    await redis.del(fleet.waitingQueues);
+    expect(await host.fetch()).toBeUndefined();
+    await host.requeueStalled();
+    expect(await fetchNames(host)).toEqual(['a/s']);
+    await host.close();
+  });
+
+  test('costs a look nothing if nothing waits, and of other tenants little', async () => {
+    const host = await startHost('h1');
+    const callsOf = async (act: () => Promise<unknown>) => (await usageDuring([own.redis], act)).calls;
+    const tenants = Array.from({ length: 300 }, (_, n) => `t${n}`);
+    for (const tenant of tenants) await add(tenant, 's');
+    expect(await fetchNames(host)).toHaveLength(tenants.length);
+    const [read, look] = [await callsOf(async () => {}), await callsOf(() => host.fetch())];
+    expect(look - read).toBeLessThan(10);
+    await add('t0', 'next');
+    expect((await callsOf(() => host.fetch())) - read).toBeLessThan(40);
     await host.close();
   });
 });

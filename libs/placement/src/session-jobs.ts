@@ -94,8 +94,8 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
     },
 
     async requeueStalled() {
-      const { sessionQueues: prefix, queues: names, requeued: guard } = fleet;
-      await requeue(redis, { prefix, names, guard }, options.stalledIntervalMs);
+      const { sessionQueues: prefix, queues: names, requeued: guard, waitingQueues: waiting } = fleet;
+      await requeue(redis, { prefix, names, guard, waiting }, options.stalledIntervalMs);
     },
 
     async publishDemand() {

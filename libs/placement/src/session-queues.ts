@@ -51,7 +51,7 @@ export class SessionQueues {
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {
     const name = queueOf(job);
     const hasJob = (await (await this.#of(name)).getJob(jobIdOf(job))) !== undefined;
-    if (hasJob) await this.#redis.zadd(this.#fleet.queues, 'NX', 0, name);
+    if (hasJob) await this.#redis.lpush(this.#fleet.noted, name);
     return hasJob;
   }
 
@@ -75,6 +75,7 @@ export class SessionQueues {
   async putBack(job: SessionJob, hostId: string): Promise<void> {
     const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
     await stored?.moveToWait(hostId);
+    await this.#redis.lpush(this.#fleet.noted, queueOf(job));
   }
 
   #of(name: string): Promise<Queue> {

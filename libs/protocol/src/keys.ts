@@ -220,7 +220,7 @@ export interface FleetKeys {
   sessionQueues: string;
   /**
    * list of what producers note for the hosts: a tenant with a session in its index, or the name of a queue of sessions
-   * that may hold jobs. A producer can only add to it. Hosts move the items to `tenants` and `queues`.
+   * that may hold jobs. A producer can only add to it. Hosts move the items to `tenants`, `queues` and `waitingQueues`.
    */
   noted: string;
   /** Set of the tenants that may have sessions in their index. */
@@ -230,6 +230,8 @@ export interface FleetKeys {
    * (ms, by the clock of Redis), or 0
    */
   queues: string;
+  /** sorted set: name of a queue of sessions that may have waiting jobs → 0 */
+  waitingQueues: string;
   /** string, expires: guard of the search for jobs whose lock ran out */
   requeued: string;
   /**
@@ -294,6 +296,7 @@ export function fleetKeys(namespace: string): FleetKeys {
     noted: `${shared}:noted`,
     tenants: `${shared}:tenants`,
     queues: `${shared}:queues`,
+    waitingQueues: `${shared}:waiting-queues`,
     requeued: `${shared}:requeued`,
     demand: `${shared}:demand`,
     asking: `${shared}:asking`,

@@ -2,46 +2,48 @@
 -- that holds the fewest slots for its weight; among equals, to the one that has waited longest, since it was last given
 -- a slot or since its next job was added. A tenant's own jobs are taken by the time at which they were added, where a
 -- priority of n counts as n minutes later. A job that a host has lost is the tenant's first one.
--- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over. Forgets the
--- queues that have no job.
--- With a fourth key, writes what the tenants hold and wait for there instead, unless that was written within a second.
--- KEYS 1 queues · 2 noted · 3 tenants · 4 demand
+-- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over.
+-- With a fifth key, writes what the tenants hold and wait for there instead, unless that was written within a second.
+-- KEYS 1 queues · 2 noted · 3 tenants · 4 waiting-queues · 5 demand
 -- ARGV 1 prefix of the queues · 2 JSON: {offers: class → true, weights: tenant → weight, quotas: tenant → most
 --      slots, passedOver: tenant → true, from: line → position of the first job that is read, places: how many jobs,
---      shared: whether each line gives an equal part}; with a fourth key only {weights, quotas}
+--      shared: whether each line gives an equal part}; with a fifth key only {weights, quotas}
 -- Returns the time of Redis in ms, then for each job: its queue · its line · its id · its data · how many wait behind
 --      it in its line · since when it has been the next one of its tenant (ms), 0 if it is not
-local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[4]
+local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[5]
 local DEMAND_MS, DEMAND_AGE_MS = 5000, 900
 if demand and redis.call('PTTL', demand) > DEMAND_MS - DEMAND_AGE_MS then return {} end
 local tenants, waiting, lines = {}, {}, 0
-take_noted(KEYS[2], KEYS[3], KEYS[1])
-local names = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-for n = 1, #names, 2 do
-  local name, granted = names[n], tonumber(names[n + 1])
+take_noted(KEYS[2], KEYS[3], KEYS[1], KEYS[4])
+for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
   local class, owner = string.match(name, '^sessions%-([^@]+)@(.+)$')
-  local keys = prefix .. ':' .. name .. ':'
-  local found, active = read_queue(keys)
-  if #found + active == 0 then
-    redis.call('ZREM', KEYS[1], name)
-  elseif class then
+  local found = read_queue(prefix .. ':' .. name .. ':')
+  if #found == 0 then
+    redis.call('ZREM', KEYS[4], name)
+  elseif class and (demand or asked.offers[class]) then
     local tenant = tenants[owner]
     if not tenant then
       tenant = {name = owner, held = 0, since = 0, weight = asked.weights[owner] or 1, lines = {}}
-      tenants[owner] = tenant
+      tenants[owner], waiting[#waiting + 1] = tenant, tenant
     end
-    tenant.held, tenant.since = tenant.held + active, math.max(tenant.since, granted)
-    if demand or asked.offers[class] then
-      if #found > 0 and #tenant.lines == 0 then waiting[#waiting + 1] = tenant end
-      for _, line in ipairs(found) do
-        line.queue, line.class = name, class
-        line.name = line.priority and name .. ' ' .. line.priority or name
-        local from = not demand and asked.from[line.name] or 0
-        line.at = from < line.count and from or 0
-        tenant.lines[#tenant.lines + 1] = line
-        lines = lines + 1
-      end
+    for _, line in ipairs(found) do
+      line.queue, line.class = name, class
+      line.name = line.priority and name .. ' ' .. line.priority or name
+      local from = not demand and asked.from[line.name] or 0
+      line.at = from < line.count and from or 0
+      tenant.lines[#tenant.lines + 1] = line
+      lines = lines + 1
     end
+  end
+end
+-- Most looks find nothing that waits. They end here, however many queues there are.
+local names = #waiting > 0 and redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') or {}
+for n = 1, #names, 2 do
+  local tenant = tenants[string.match(names[n], '@(.+)$')]
+  if tenant then
+    local active = redis.pcall('LLEN', prefix .. ':' .. names[n] .. ':' .. 'active')
+    tenant.held = tenant.held + (tonumber(active) or 0)
+    tenant.since = math.max(tenant.since, tonumber(names[n + 1]))
   end
 end
 

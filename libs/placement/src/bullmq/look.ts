@@ -50,7 +50,7 @@ export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): 
   const { offers, passedOver, from, ...rest } = look;
   const sets = { offers: toSet(offers), passedOver: toSet(passedOver) };
   const asked = JSON.stringify({ ...rest, ...sets, from: Object.fromEntries(from) });
-  const keys = [fleet.queues, fleet.noted, fleet.tenants];
+  const keys = [fleet.queues, fleet.noted, fleet.tenants, fleet.waitingQueues];
   const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
   for (let at = 1; at + FIELDS <= reply.length; at += FIELDS) {
@@ -74,7 +74,7 @@ export async function publishDemand(
   await runScript(
     redis,
     script,
-    [fleet.queues, fleet.noted, fleet.tenants, fleet.demand],
+    [fleet.queues, fleet.noted, fleet.tenants, fleet.waitingQueues, fleet.demand],
     [fleet.sessionQueues, asked],
   );
 }
