@@ -39,7 +39,7 @@ local function job_at(line, at)
 end
 
 -- Moves what producers noted to `tenants`, `queues` and `waiting-queues`, at most 5,000 items. Any client may note any
--- text, so only names of tenants and queues are kept. A full Redis accepts this, because the first write needs no memory.
+-- text, so only names of tenants and queues are kept. A full Redis accepts this, since the first write needs no memory.
 local function take_noted(noted, tenants, queues, waiting)
   for _, item in ipairs(redis.call('RPOP', noted, 5000) or {}) do
     local owner = string.match(item, '^sessions%-[^@:]+@([%w._-]+)$')
