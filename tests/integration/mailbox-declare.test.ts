@@ -29,11 +29,12 @@ import { until } from '../support/until.ts';
 
 // Redis was restored from an older state, or is empty, so that a host has newer data than Redis.
 
+const isOffered = (name: string) => name === CLASS;
 const placement = { policy: 'docker', priority: 3, labels: {}, sealedWith: '1.key' } as const;
 const CLASS = placementClass(placement);
 
 function startJobs(redis: Redis, fleet: FleetKeys): Promise<SessionJobs> {
-  return createSessionJobs({ redis, fleet, hostId: 'h1', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 });
+  return createSessionJobs({ redis, fleet, hostId: 'h1', offers: isOffered, lockMs: 30_000, stalledIntervalMs: 1_000 });
 }
 
 /** Starts a session on host h1 of a separate Redis, with one running command. `declared` is what h1 has in memory. */
@@ -178,7 +179,7 @@ describe('a host that declares its session to Redis', () => {
     const { redis, fleet, held, lock } = it;
     const jobs = await startJobs(redis, fleet);
     const others = await createSessionJobs({
-      ...{ redis, fleet, hostId: 'h2', offers: [CLASS], lockMs: 30_000, stalledIntervalMs: 1_000 },
+      ...{ redis, fleet, hostId: 'h2', offers: isOffered, lockMs: 30_000, stalledIntervalMs: 1_000 },
     });
     await jobs.ensure(newSessionJob(held.job, '1', placement));
     const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS, held.job.tenant)}`;
@@ -215,12 +216,13 @@ describe('a job whose reply was lost', () => {
     const job = newSessionJob({ tenant: 't1', session: 's1' }, '1', placement);
     const jobs = await startJobs(through.redis, fleet);
     await jobs.ensure(job);
-    // The first call of fetch() only looks for a job. The second one gets the job, and its reply is lost.
+    // The first two calls of fetch() only look for a job, as its class is new to the host. The third one gets the job,
+    // and its reply is lost.
     const evalsha = through.redis.evalsha.bind(through.redis) as (...args: unknown[]) => Promise<unknown>;
     let calls = 0;
     vi.spyOn(through.redis, 'evalsha').mockImplementation((...args: unknown[]) => {
       calls += 1;
-      if (calls === 2) proxy.loseReply();
+      if (calls === 3) proxy.loseReply();
       return evalsha(...args);
     });
     await expect(jobs.fetch()).rejects.toThrow();

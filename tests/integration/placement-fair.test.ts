@@ -48,7 +48,7 @@ const startHost = (
   offers = OFFERS,
 ): Promise<SessionJobs> =>
   createSessionJobs({
-    ...{ redis, fleet, hostId, offers, lockMs: 60_000, stalledIntervalMs: 1_000 },
+    ...{ redis, fleet, hostId, offers: (name) => offers.includes(name), lockMs: 60_000, stalledIntervalMs: 1_000 },
     ...{ serves, weights: () => weights, quotas },
   });
 
@@ -369,7 +369,14 @@ describe('the place of a waiting session', () => {
 describe('a session that another host would serve better', () => {
   const startOther = (isWishedElsewhere: (job: SessionJob, image: string | undefined) => Promise<boolean>) =>
     createSessionJobs({
-      ...{ redis, fleet, hostId: 'other', offers: OFFERS, lockMs: 60_000, stalledIntervalMs: 1_000 },
+      ...{
+        redis,
+        fleet,
+        hostId: 'other',
+        offers: (name) => OFFERS.includes(name),
+        lockMs: 60_000,
+        stalledIntervalMs: 1_000,
+      },
       ...{ isWishedElsewhere, serves: async ({ session }) => (session === 'named' ? { image: 'alpine' } : true) },
     });
   /** Lets a session have come earlier. */

@@ -47,7 +47,10 @@ async function startHost(
   serves = async (_job: SessionJob) => true,
 ): Promise<SessionJobs> {
   const { redis } = await connectRedis(own.url, 'host', hostId);
-  const jobs = await createSessionJobs({ redis, fleet, hostId, offers, lockMs, serves, stalledIntervalMs: 100 });
+  const jobs = await createSessionJobs({
+    ...{ redis, fleet, hostId, lockMs, serves, stalledIntervalMs: 100 },
+    offers: (name) => offers.includes(name),
+  });
   opened.push({ redis, jobs });
   return jobs;
 }
@@ -311,7 +314,7 @@ describe('the queues of sessions', () => {
         redis,
         fleet,
         hostId: 'h1',
-        offers,
+        offers: (name) => offers.includes(name),
         lockMs: 1,
         stalledIntervalMs: 60_000,
       });
@@ -325,6 +328,27 @@ describe('the queues of sessions', () => {
     };
     expect(await callsOfAnIdleLook(['docker'])).toEqual(['evalsha']);
     expect(await callsOfAnIdleLook(['docker', PARTICULAR, 'host'])).toEqual(['evalsha']);
+  });
+
+  test('are asked once more when sessions begin to wait in a class', async () => {
+    const { redis } = await connectRedis(own.url, 'host', 'asks');
+    const asked: string[] = [];
+    const jobs = await createSessionJobs({
+      ...{ redis, fleet, hostId: 'h1', lockMs: 1_000, stalledIntervalMs: 60_000 },
+      offers: (name) => asked.push(name) > 0 && name === 'docker',
+    });
+    opened.push({ redis, jobs });
+    await jobs.fetch();
+    await add('a', { policy: 'host' });
+    await add('b');
+    await add('c');
+    const sent = vi.spyOn(redis, 'sendCommand');
+    expect((await jobs.fetch())?.session).toBe('b');
+    expect(sent.mock.calls.length).toBe(3);
+    sent.mockClear();
+    expect((await jobs.fetch())?.session).toBe('c');
+    expect(sent.mock.calls.length).toBe(2);
+    expect([...new Set(asked)].sort()).toEqual(['docker', 'host']);
   });
 
   test.each([0, 5])('keep the place of a session of priority %i that is put back', async (priority) => {

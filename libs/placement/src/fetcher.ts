@@ -24,8 +24,8 @@ export interface FetcherOptions {
   redis: Redis;
   fleet: FleetKeys;
   hostId: string;
-  /** classes that this host offers */
-  offers: readonly PlacementClass[];
+  /** Tells whether this host offers a class. */
+  offers(name: PlacementClass): boolean;
   /** length of a new lock, until the grace period of the session is known */
   lockMs: number;
   /** Returns the weights of tenants that have another one than 1. A tenant's fair part grows with its weight. */
@@ -49,6 +49,8 @@ type Candidate = WaitingJob & { job: SessionJob };
 export class Fetcher {
   readonly #options: FetcherOptions;
   readonly #queues: SessionQueues;
+  /** Classes that this host offers, of those in which it has seen sessions wait. */
+  readonly #served = new Set<PlacementClass>();
   /** Answers of `serves`, by queue, job and generation. */
   readonly #verdicts = new Map<string, ServeVerdict>();
   /** When this host first left a session to others for its wishes (ms, by the clock of Redis). Keys as above. */
@@ -81,10 +83,13 @@ export class Fetcher {
   async #takeFrom(
     look: Pick<Look, 'from' | 'places' | 'shared' | 'passedOver'>,
   ): Promise<{ taken: SessionJob | undefined; listed: WaitingJob[] }> {
-    const { redis, fleet, hostId, lockMs, offers } = this.#options;
+    const { redis, fleet, hostId, lockMs } = this.#options;
     for (;;) {
       const [weights, quotas] = [this.#options.weights?.() ?? {}, this.#options.quotas?.() ?? {}];
-      const { at, jobs: listed } = await lookAtQueues(redis, fleet, { ...look, offers, weights, quotas });
+      const served = [...this.#served];
+      const { at, others, jobs: listed } = await lookAtQueues(redis, fleet, { ...look, served, weights, quotas });
+      // Sessions of these classes may be next, so the host looks again.
+      if (this.#serveMore(others)) continue;
       const servable = (await this.#servable(listed, at)).map((waiting) => {
         const { tenant } = waiting.job;
         return { ...waiting, quota: Object.hasOwn(quotas, tenant) ? quotas[tenant] : undefined };
@@ -94,6 +99,13 @@ export class Fetcher {
       if (taken !== undefined) return { taken: taken.job, listed };
       // Other hosts took all candidates, or their tenants reached their quotas: look again.
     }
+  }
+
+  /** Notes the classes that this host offers. Tells whether there is any. */
+  #serveMore(others: readonly PlacementClass[]): boolean {
+    const offered = others.filter((name) => this.#options.offers(name));
+    for (const name of offered) this.#served.add(name);
+    return offered.length > 0;
   }
 
   async #servable(listed: readonly WaitingJob[], at: number): Promise<Candidate[]> {

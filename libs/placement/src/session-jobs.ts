@@ -17,7 +17,8 @@ import { SessionQueues } from './session-queues.ts';
 //     owns the job.
 // PLACEMENT-2. A job whose lock ran out is handed out again, and its next host adopts the session. BullMQ's check for
 //     stalled jobs is not used: a check from before an outage could run before hosts have renewed their locks.
-// PLACEMENT-3. A host fetches only from queues that it offers. Sessions that it cannot run keep their places there.
+// PLACEMENT-3. A host fetches only from queues of classes that it offers. It asks in which classes sessions wait, and
+//     names none of its own before. Sessions that it cannot run keep their places.
 // PLACEMENT-4. All queues share the connection that the host gives. No call here blocks it.
 
 type HeldLock = Lock & { job: SessionJob };

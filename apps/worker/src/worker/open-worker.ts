@@ -209,7 +209,7 @@ async function createSessionHost(
   const canServe = new CanServe(services, offer, settings.defaultImage);
   const wishes = new Wishes(services);
   const jobs = await createSessionJobs({
-    ...{ ...services, offers, serves: (job) => canServe.job(job) },
+    ...{ ...services, offers: (name) => offers.includes(name), serves: (job) => canServe.job(job) },
     isWishedElsewhere: (job, image) => wishes.areMetElsewhere(job, image),
     ...{ weights: fleetConfiguration.weights, quotas: fleetConfiguration.quotas },
     ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },

@@ -5,22 +5,23 @@
 -- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over.
 -- With a fifth key, writes what the tenants hold and wait for there instead, unless that was written within a second.
 -- KEYS 1 queues · 2 noted · 3 tenants · 4 waiting-queues · 5 demand
--- ARGV 1 prefix of the queues · 2 JSON: {offers: class → true, weights: tenant → weight, quotas: tenant → most
+-- ARGV 1 prefix of the queues · 2 JSON: {served: class → true, weights: tenant → weight, quotas: tenant → most
 --      slots, passedOver: tenant → true, from: line → position of the first job that is read, places: how many jobs,
 --      shared: whether each line gives an equal part}; with a fifth key only {weights, quotas}
--- Returns the time of Redis in ms, then for each job: its queue · its line · its id · its data · how many wait behind
---      it in its line · since when it has been the next one of its tenant (ms), 0 if it is not
+-- Returns the time of Redis in ms · the other classes in which jobs wait, with spaces between them · then for each job
+--      of a served class: its queue · its line · its id · its data · how many wait behind it in its line · since when
+--      it has been the next one of its tenant (ms), 0 if it is not
 local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[5]
 local DEMAND_MS, DEMAND_AGE_MS = 5000, 900
 if demand and redis.call('PTTL', demand) > DEMAND_MS - DEMAND_AGE_MS then return {} end
-local tenants, waiting, lines = {}, {}, 0
+local tenants, waiting, lines, others = {}, {}, 0, {}
 take_noted(KEYS[2], KEYS[3], KEYS[1], KEYS[4])
 for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
   local class, owner = string.match(name, '^sessions%-([^@]+)@(.+)$')
   local found = read_queue(prefix .. ':' .. name .. ':')
   if #found == 0 then
     redis.call('ZREM', KEYS[4], name)
-  elseif class and (demand or asked.offers[class]) then
+  elseif class and (demand or asked.served[class]) then
     local tenant = tenants[owner]
     if not tenant then
       tenant = {name = owner, held = 0, since = 0, weight = asked.weights[owner] or 1, lines = {}}
@@ -34,6 +35,9 @@ for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
       tenant.lines[#tenant.lines + 1] = line
       lines = lines + 1
     end
+  elseif class and not others[class] then
+    others[class] = true
+    others[#others + 1] = class
   end
 end
 -- Most looks find nothing that waits. They end here, however many queues there are.
@@ -107,7 +111,7 @@ for n = 1, math.min(#turns, most) do
 end
 table.sort(turns, before)
 local time = redis.call('TIME')
-local reply = {string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
+local reply = {string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), table.concat(others, ' ')}
 for n = 1, math.min(#turns, most) do
   local tenant = turns[n].tenant
   local line = first(tenant)

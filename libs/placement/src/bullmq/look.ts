@@ -23,12 +23,14 @@ export interface WaitingJob {
 interface LookReply {
   /** time of Redis (ms) */
   at: number;
+  /** other classes in which jobs wait */
+  others: string[];
   jobs: WaitingJob[];
 }
 
 export interface Look {
   /** classes of which jobs are listed */
-  offers: readonly string[];
+  served: readonly string[];
   /** weights of the tenants that have another one than 1 */
   weights: Readonly<Record<string, number>>;
   /** most slots of the tenants that have a quota */
@@ -47,18 +49,19 @@ const FIELDS = 6;
 
 /** Lists waiting jobs of all tenants in one call, in the order in which a host takes them. */
 export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): Promise<LookReply> {
-  const { offers, passedOver, from, ...rest } = look;
-  const sets = { offers: toSet(offers), passedOver: toSet(passedOver) };
+  const { served, passedOver, from, ...rest } = look;
+  const sets = { served: toSet(served), passedOver: toSet(passedOver) };
   const asked = JSON.stringify({ ...rest, ...sets, from: Object.fromEntries(from) });
   const keys = [fleet.queues, fleet.noted, fleet.tenants, fleet.waitingQueues];
   const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
-  for (let at = 1; at + FIELDS <= reply.length; at += FIELDS) {
+  for (let at = 2; at + FIELDS <= reply.length; at += FIELDS) {
     const [queue = '', line = '', id = '', data = '', behind, nextSince] = reply.slice(at, at + FIELDS).map(asString);
     const placementClass = parseSessionsQueue(queue)?.placementClass ?? '';
     jobs.push({ placementClass, queue, line, id, data, behind: asNumber(behind), nextSince: asNumber(nextSince) });
   }
-  return { at: asNumber(reply[0]), jobs };
+  const others = asString(reply[1]).split(' ');
+  return { at: asNumber(reply[0]), others: others.filter((name) => name !== ''), jobs };
 }
 
 /**
