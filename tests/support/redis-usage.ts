@@ -6,6 +6,7 @@ export interface RedisUsage {
   cpuMs: number[];
   /** commands, those in scripts included */
   calls: number;
+  /** memory, without the buffers of clients */
   memoryBytes: number;
   connections: number;
 }
@@ -24,7 +25,7 @@ export async function readRedisUsage(nodes: readonly Redis[]): Promise<RedisUsag
   return {
     cpuMs: infos.map((info) => 1_000 * (read(info, 'used_cpu_user') + read(info, 'used_cpu_sys'))),
     calls: sum((info) => [...info.matchAll(/:calls=(\d+)/g)].reduce((total, [, calls]) => total + Number(calls), 0)),
-    memoryBytes: sum((info) => read(info, 'used_memory')),
+    memoryBytes: sum((info) => read(info, 'used_memory') - read(info, 'mem_clients_normal')),
     connections: sum((info) => read(info, 'connected_clients')),
   };
 }
