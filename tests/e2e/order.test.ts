@@ -70,6 +70,8 @@ describe('the order of a session', () => {
         queuedCommands: 0,
         runningCommandId: commands[index]?.id,
         background: [],
+        start: 'cold',
+        coldReason: 'no-pool',
         image: inject('sessionImage'),
         imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
         labels: {},
