@@ -28,7 +28,7 @@ export class SessionQueues {
     // The queue is noted before the job, because no host finds a job whose queue is not noted.
     await this.#redis.lpush(this.#fleet.noted, name);
     await (await this.#of(name)).add('session', job.data, options);
-    // It is noted again, because a host that looked in between forgot the empty queue. The wake-up must follow the job,
+    // The queue is noted again, because a host that looked in between forgot it as empty. The wake-up follows the job,
     // which `add` writes only after other work.
     await Promise.all([this.#redis.lpush(this.#fleet.noted, name), this.wakeHosts(classOf(job))]);
   }
@@ -95,7 +95,7 @@ export class SessionQueues {
       connection: this.#redis,
       prefix: this.#fleet.sessionQueues,
       streams: { events: { maxLen: 0 } },
-      // It was checked when the process connected.
+      // The version of Redis was checked when the process connected.
       skipVersionCheck: true,
     });
     // A failure also rejects the call during which it occurs, so this event is ignored.

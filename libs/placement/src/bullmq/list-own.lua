@@ -16,7 +16,7 @@ local function list(name)
   end
 end
 for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  -- It fails if the tenant has written other data there, which must not hold up other tenants.
+  -- The call fails if the tenant has written other data to its queue, which must not hold up other tenants.
   pcall(list, name)
 end
 return reply

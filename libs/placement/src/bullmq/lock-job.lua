@@ -32,7 +32,7 @@ local function lock(queue, job)
 end
 for i = 4, #ARGV, 3 do
   if not at_quota(ARGV[i], tonumber(ARGV[i + 2])) then
-    -- It fails if the tenant has written other data there, which must not hold up other tenants.
+    -- The call fails if the tenant has written other data to its queue, which must not hold up other tenants.
     local is_valid, is_locked = pcall(lock, ARGV[i], ARGV[i + 1])
     if is_valid and is_locked then return (i - 1) / 3 end
   end

@@ -31,7 +31,7 @@ local function move(name, keys)
   end
 end
 for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  -- It fails if the tenant has written other data there, which must not hold up other tenants.
+  -- The call fails if the tenant has written other data to its queue, which must not hold up other tenants.
   local is_valid = pcall(move, name, ARGV[1] .. ':' .. name .. ':')
   if not is_valid and KEYS[3] then redis.call('ZREM', KEYS[2], name) end
 end
