@@ -21,3 +21,12 @@ describe('exported names', () => {
     expect([...files].filter(([, paths]) => paths.size > 1).map(([name, paths]) => [name, ...paths])).toEqual([]);
   });
 });
+
+describe('Lua scripts', () => {
+  test('have different paths in their libraries, since the bundle has one directory for all', async () => {
+    const scripts = await repositoryFiles((path) => /^libs\/.*\/src\/.*\.lua$/.test(path));
+    const places = scripts.map(({ path }) => path.split('/').slice(3).join('/'));
+    expect(places.length).toBeGreaterThan(40);
+    expect(places.filter((place, index) => places.indexOf(place) !== index)).toEqual([]);
+  });
+});

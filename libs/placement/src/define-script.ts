@@ -1,5 +1,5 @@
 import { defineScript, type Script } from '@shellfleet/redis';
 
-/** Defines the script `bullmq/<name>.lua` of this directory, with its parts of the prelude. */
+/** Defines the script `bullmq/<name>.lua` of this directory, with its parts of `queues-prelude.lua`. */
 export const definePlacementScript = (name: string): Script =>
-  defineScript(import.meta.url, `bullmq/${name}`, 'prelude');
+  defineScript(import.meta.url, `bullmq/${name}`, 'queues-prelude');

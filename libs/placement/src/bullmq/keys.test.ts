@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { BULLMQ_NAMES } from './keys.ts';
 
 const directory = import.meta.dirname;
-const paths = ['../prelude.lua', ...globSync('*.lua', { cwd: directory })];
+const paths = ['../queues-prelude.lua', ...globSync('*.lua', { cwd: directory })];
 const scripts = paths.map((path) => readFileSync(`${directory}/${path}`, 'utf8'));
 
 /** Literals that are no names of BullMQ: names of a job, a type and a tenant's key, and a key that never exists. */
