@@ -41,13 +41,14 @@ local function publish_newest() if newest then redis.call('PUBLISH', feed, newes
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end
 
 -- Returns the quotas of the session's tenant or an empty table, the key and the field in which its waiting entries are
--- counted, and the key with its use of disk. In a Cluster these keys are out of reach, and no tenant has such quotas.
+-- counted, and, if it has quotas, the key with its use of disk. In a Cluster these keys are out of reach, and no tenant
+-- has such quotas.
 local function tenant_quotas()
-  local keyspace, tenant, session = string.match(prefix, '^(.+):{([^:]+):([^:]+)}:$')
-  local of_tenant = keyspace .. ':{x0}:tenant:' .. tenant
-  local text = redis.pcall('GET', of_tenant .. ':quotas')
-  local quotas = type(text) == 'string' and cjson.decode(text) or {}
-  return quotas, keyspace .. ':{' .. tenant .. ':}:waiting', session, of_tenant .. ':disk'
+  local keyspace, tenant, session = string.match(prefix, '^(.+):{([^:]+):(.+)}:$')
+  local counts = keyspace .. ':{' .. tenant .. ':}:waiting'
+  local text = redis.pcall('GET', keyspace .. ':{x0}:tenant:' .. tenant .. ':quotas')
+  if type(text) ~= 'string' then return {}, counts, session end
+  return cjson.decode(text), counts, session, keyspace .. ':{x0}:tenant:' .. tenant .. ':disk'
 end
 
 -- MAILBOX-7: counts the waiting entries of the session.
