@@ -14,24 +14,29 @@ local function length(key)
   local count = redis.pcall('LLEN', key)
   return tonumber(count) or 0
 end
+-- Takes the next waiting call from a queue. Returns nothing if none waits there.
+local function take(name, keys)
+  local waiting = length(keys .. 'wait')
+  if waiting + length(keys .. 'active') == 0 then redis.call('ZREM', KEYS[1], name) end
+  for _ = 1, waiting do
+    local job = redis.call('RPOP', keys .. 'wait')
+    local data = redis.pcall('HGET', keys .. job, 'data')
+    -- A job without data was removed.
+    if type(data) == 'string' then
+      redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
+      redis.call('HINCRBY', keys .. job, 'ats', 1)
+      redis.call('LPUSH', keys .. 'active', job)
+      redis.call('SET', keys .. job .. ':lock', host, 'PX', ARGV[4])
+      redis.call('ZADD', KEYS[1], now, name)
+      return {name, job, data}
+    end
+  end
+end
 for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
   if string.match(name, '^tool%-([^@]+)@') == tool then
-    local keys = prefix .. ':' .. name .. ':'
-    local waiting = length(keys .. 'wait')
-    if waiting + length(keys .. 'active') == 0 then redis.call('ZREM', KEYS[1], name) end
-    for _ = 1, waiting do
-      local job = redis.call('RPOP', keys .. 'wait')
-      local data = redis.pcall('HGET', keys .. job, 'data')
-      -- A job without data was removed.
-      if type(data) == 'string' then
-        redis.call('LPUSH', keys .. 'active', job)
-        redis.call('SET', keys .. job .. ':lock', host, 'PX', ARGV[4])
-        redis.call('HSET', keys .. job, 'processedOn', now, 'pb', host)
-        redis.call('HINCRBY', keys .. job, 'ats', 1)
-        redis.call('ZADD', KEYS[1], now, name)
-        return {name, job, data}
-      end
-    end
+    -- The call fails if the tenant has written other data to its queue, which must not hold up other tenants.
+    local is_valid, taken = pcall(take, name, prefix .. ':' .. name .. ':')
+    if is_valid and taken then return taken end
   end
 end
 return {}
