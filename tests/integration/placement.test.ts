@@ -261,6 +261,18 @@ describe('the queues of sessions', () => {
     expect((await own.redis.keys(`${fleet.sessionQueues}:*stray*`)).length).toBe(0);
   });
 
+  test('forget a queue that a client has noted with no name of a class', async () => {
+    const host = await startHost('h1', ['docker']);
+    const { redis } = opened[0] as (typeof opened)[number];
+    for (const name of ['sessions-docker other@acme', 'sessions-@acme', 'sessions-docker@a:b']) {
+      await redis.rpush(`${fleet.sessionQueues}:${name}:wait`, 'x');
+      await redis.lpush(fleet.noted, name);
+    }
+    await add('waits');
+    expect(await fetchAll(host)).toEqual(['waits']);
+    expect(await redis.zrange(fleet.queues, '0', '-1')).toEqual([sessionsQueue('docker', 'acme')]);
+  });
+
   test('give a job with invalid data to a host, which can refuse it', async () => {
     const host = await startHost('h1', ['docker']);
     await add('s');

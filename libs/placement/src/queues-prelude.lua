@@ -42,7 +42,7 @@ end
 -- text, so only names of tenants and queues are kept. A full Redis accepts this, since the first write needs no memory.
 local function take_noted(noted, tenants, queues, waiting)
   for _, item in ipairs(redis.call('RPOP', noted, 5000) or {}) do
-    local owner = string.match(item, '^sessions%-[^@:]+@([%w._-]+)$')
+    local owner = string.match(item, '^sessions%-[^@:%s%c]+@([%w._-]+)$')
     if owner then
       redis.call('ZADD', queues, 'NX', 0, item)
       redis.call('ZADD', waiting, 0, item)
