@@ -1,13 +1,24 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet, isShellfleetError } from '@shellfleet/client';
-import { approvalKeys, fleetIdentityKey, fleetKeys, hostKeys, inboxChannel, sessionKeys } from '@shellfleet/protocol';
+import {
+  approvalKeys,
+  diskUseKey,
+  fleetIdentityKey,
+  fleetKeys,
+  hostKeys,
+  inboxChannel,
+  quotasKey,
+  sessionKeys,
+  sessionsQueue,
+} from '@shellfleet/protocol';
 import { openRedis, parseRedisUrl } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisImage, redisVersions } from '../support/redis-images.ts';
 import { type RedisProcess, startRedisProcess } from '../support/redis-process.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { tryCommand } from '../support/try-command.ts';
 import { until } from '../support/until.ts';
 
 // Promise: with TLS and the access lists of docs/operations.md, worker, producer and reader can do their own part only.
@@ -23,14 +34,10 @@ const urlOf = (user: string, parameters: string) =>
   `rediss://${user}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${server.port}?${parameters}`;
 const certificates = `ca=${fixture('ca.pem')}&cert=${fixture('client.pem')}&key=${fixture('client-key.pem')}`;
 
-/** Runs a command as this user, and returns `NOPERM` or `may`. */
-async function tryAs(user: string, ...command: [string, ...string[]]): Promise<string> {
+function tryAs(user: string, ...command: readonly string[]): Promise<string> {
   const redis = openRedis(parseRedisUrl(urlOf(user, certificates)), 'producer', `try-${user}`);
   opened.push({ redis });
-  return redis.call(...command).then(
-    () => 'may',
-    (error: Error) => (/^NOPERM/.test(error.message) ? 'NOPERM' : error.message),
-  );
+  return tryCommand(redis, command);
 }
 
 const connect = (user: string) =>
@@ -96,6 +103,33 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await fleet.close();
   });
 
+  test('lets a producer look at all tenants, and cordon, drain and remove hosts', async () => {
+    const keys = fleetKeys(stack.keyspace);
+    await server.redis.zadd(keys.hosts, Date.now(), 'gone');
+    await using fleet = await connect('producer');
+    await server.redis.lpush(keys.noted, 'default', sessionsQueue('docker', 'default'));
+    const [load, tenants] = [await fleet.load(), await fleet.tenants()];
+    expect([load.hosts.length, tenants.map(({ name }) => name)]).toEqual([2, ['default']]);
+    expect(await Array.fromAsync(fleet.sessions({ allTenants: true, all: true }))).toContainEqual(
+      expect.objectContaining({ id: 's', tenant: 'default' }),
+    );
+    await fleet.cordonHost('h1');
+    await until(
+      () => fleet.hosts(),
+      (hosts) => hosts.some((host) => host.cordoned === true && host.problems !== undefined),
+    );
+    await fleet.uncordonHost('h1');
+    await fleet.drainHost('h1');
+    await fleet.drainHost('h1', { undo: true });
+    await fleet.removeHost('gone');
+    expect((await fleet.hosts()).map(({ id }) => id)).toEqual(['h1']);
+    expect(await fleet.hostImages('h1')).toEqual(expect.any(Array));
+    await until(
+      () => fleet.hosts(),
+      (hosts) => hosts.every((host) => host.state === 'up' && host.problems === undefined),
+    );
+  });
+
   test('lets a reader read Results and output, and not submit', async () => {
     const [producer, fleet] = await Promise.all([connect('producer'), connect('reader')]);
     const command = await (await producer.session('read')).submit('echo seen');
@@ -131,7 +165,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');
     const host = hostKeys(namespace, 'h1');
-    const tries: [string, string, ...string[]][] = [
+    const tries: [user: string, ...command: string[]][] = [
       ['reader', 'SET', `${keys.prefix}x`, '1'],
       ['reader', 'DEL', keys.state],
       ['reader', 'EVAL', 'return 1', '0'],
@@ -152,6 +186,9 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
       ['producer', 'INCR', fleet.fence],
       ['producer', 'HSET', fleet.owners, 'default:s', '999 evil'],
       ['producer', 'ZADD', fleet.hosts, '1', 'evil'],
+      ['producer', 'HSET', fleet.configuration, 'revision', '1'],
+      ['producer', 'SET', quotasKey(namespace, 'default'), '{}'],
+      ['producer', 'SET', diskUseKey(namespace, 'default'), '0'],
       ['producer', 'GET', 'other:key'],
       ['producer', 'FLUSHALL'],
       ['producer', 'KEYS', '*'],
@@ -161,7 +198,7 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
       ['worker', 'ACL', 'LIST'],
       ['worker', 'SCRIPT', 'FLUSH'],
     ];
-    const replies = await Promise.all(tries.map(async ([user, ...command]) => tryAs(user, ...(command as [string]))));
+    const replies = await Promise.all(tries.map(async ([user, ...command]) => tryAs(user, ...command)));
     expect(tries.map(([user, ...command], index) => [user, command.join(' '), replies[index]])).toEqual(
       tries.map(([user, ...command]) => [user, command.join(' '), 'NOPERM']),
     );

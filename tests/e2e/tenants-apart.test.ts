@@ -7,6 +7,7 @@ import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { SessionTerminal } from '../support/session-terminal.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
+import { tryCommand } from '../support/try-command.ts';
 import { until } from '../support/until.ts';
 
 // Promise: with the access list of `shellfleet tenants acl`, a tenant reaches nothing of another tenant in Redis.
@@ -24,14 +25,7 @@ const fleets: Record<string, Fleet> = {};
 const urlOf = (tenant: string) => server.url.replace('redis://', `redis://tenant-${tenant}:${PASSWORD}@`);
 const fleetOf = (tenant: string) => fleets[tenant] as Fleet;
 
-/** Sends a command as the tenant's user. Returns `NOPERM`, `may` or the error. */
-async function tryAs(tenant: string, command: readonly string[]): Promise<string> {
-  const [name = '', ...args] = command;
-  return (users[tenant] as Redis).call(name, ...args).then(
-    () => 'may',
-    (error: Error) => (/NOPERM|user executing the script/.test(error.message) ? 'NOPERM' : error.message),
-  );
-}
+const tryAs = (tenant: string, command: readonly string[]) => tryCommand(users[tenant] as Redis, command);
 
 /** Returns those of the commands that the user may send. */
 async function allowed(tenant: string, commands: readonly (readonly string[])[]): Promise<string[]> {
