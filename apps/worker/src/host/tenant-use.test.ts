@@ -36,6 +36,13 @@ describe('the use of a tenant', () => {
     expect(uses.read().get('a')).toEqual({ processorMs: 105, outputBytes: 10, diskBytes: 0 });
   });
 
+  test('has nothing that an adopted sandbox used before, also when all are measured meanwhile', async () => {
+    const uses = new TenantUses();
+    const adopted = sandboxOf('1', { processorMs: 90 });
+    await Promise.all([uses.begin('a', adopted, { isAdopted: true }), uses.measure()]);
+    expect(uses.read().get('a')?.processorMs).toBe(0);
+  });
+
   test('stays as it was when a sandbox cannot be measured', async () => {
     const uses = new TenantUses();
     const gone = sandboxOf('1', { processorMs: 4, diskBytes: 8 });

@@ -20,7 +20,8 @@ interface Measurable {
 interface Counted {
   tenant: string;
   sandbox: Measurable;
-  processorMs: number;
+  /** Processor time that is not counted again. Undefined until the first measurement of an adopted sandbox. */
+  processorMs: number | undefined;
   diskBytes: number;
 }
 
@@ -41,9 +42,9 @@ export class TenantUses {
 
   /** Measures a sandbox from now on. What an adopted one used before was counted by the process that had it. */
   async begin(tenant: string, sandbox: Measurable, { isAdopted }: { isAdopted: boolean }): Promise<void> {
-    const counted = { tenant, sandbox, processorMs: 0, diskBytes: 0 };
+    const counted = { tenant, sandbox, processorMs: isAdopted ? undefined : 0, diskBytes: 0 };
     this.#sandboxes.set(sandbox.id, counted);
-    if (isAdopted) counted.processorMs = (await readUse(sandbox)).processorMs ?? 0;
+    if (isAdopted) await this.#measure(counted);
   }
 
   /** Measures a sandbox for the last time, before it is removed. */
@@ -72,8 +73,10 @@ export class TenantUses {
   async #measure(counted: Counted): Promise<void> {
     const { processorMs, diskBytes } = await readUse(counted.sandbox);
     if (diskBytes !== undefined) counted.diskBytes = diskBytes;
-    if (processorMs === undefined || processorMs < counted.processorMs) return;
-    this.#sumsOf(counted.tenant).processorMs += processorMs - counted.processorMs;
+    if (processorMs === undefined) return;
+    const { processorMs: before = processorMs } = counted;
+    if (processorMs < before) return;
+    this.#sumsOf(counted.tenant).processorMs += processorMs - before;
     counted.processorMs = processorMs;
   }
 
