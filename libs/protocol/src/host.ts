@@ -3,6 +3,7 @@ import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
 import { fileReplySchema } from './file.ts';
 import { entryIdSchema, sessionIdSchema, tenantIdSchema } from './ids.ts';
+import { imageNameSchema } from './image-name.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
@@ -42,20 +43,31 @@ export const hostOfferSchema = z.object({
 export type HostOffer = z.infer<typeof hostOfferSchema>;
 
 const hostGateSchema = z.object({
+  /** Why the host would take no further session now. `null` when it would. */
   reason: z.string().nullable(),
+  /** When the host last took no session in spite of a free slot (ISO 8601), and why. `null` if it never did. */
   refusal: z.object({ at: z.string(), reason: z.string() }).nullable(),
+  /** Sessions that are being opened, or wait on the host for that. */
   opening: z.number(),
+  /** Memory that programs could use without swapping. */
   freeMemoryBytes: z.number(),
+  /** Memory that the host keeps free. It keeps more while the kernel has killed processes for it not long ago. */
   leastMemoryBytes: z.number(),
+  /** Memory that the host counts for each session that is being opened. */
   sessionBytes: z.number(),
+  /** When the kernel last killed processes because the host's memory ran out (ISO 8601). `null` if it never did. */
   ranOutAt: z.string().nullable(),
+  /** Free space on the disk of the state directory. `null` if it cannot be read. */
   freeDiskBytes: z.number().nullable(),
+  /** Percentage of the last 10 s in which all processes waited for memory. `null` if the kernel does not measure it. */
   memoryPressure: z.number().nullable(),
+  /** The same for the disks, of the last minute. */
   ioPressure: z.number().nullable(),
 });
+/** What decides whether a host with a free slot takes a further session, as of its last heartbeat. */
+export type HostGate = z.infer<typeof hostGateSchema>;
 
-/** Pull of an image that runs on a host. The total grows while the engine learns of more layers. */
-export const runningPullSchema = z.object({
+const runningPullSchema = z.object({
   /** Whole name of the image. */
   image: z.string(),
   /** Bytes of its layers that the engine has downloaded. */
@@ -63,10 +75,10 @@ export const runningPullSchema = z.object({
   /** Bytes of the layers that the engine knows of so far. */
   totalBytes: z.number(),
 });
+/** Pull of an image that runs on a host. The total grows while the engine learns of more layers. */
 export type RunningPull = z.infer<typeof runningPullSchema>;
 
-/** Image on a host. */
-export const hostImageSchema = z.object({
+const hostImageSchema = z.object({
   /** Name of the image, with its tag. */
   image: z.string(),
   /** `sha256:…`, the digest of the image's configuration. */
@@ -82,31 +94,32 @@ export const hostImageSchema = z.object({
   /** Time of its last use or of its pull; ISO 8601. Absent unless the host pulled it. */
   usedAt: z.string().optional(),
 });
+/** Image on a host. */
 export type HostImage = z.infer<typeof hostImageSchema>;
 
-/** Pool of sandboxes whose shells are ready before a session asks. The counts begin with the worker. */
-export const hostPoolSchema = z.object({
+const hostPoolSchema = z.object({
   /** Image of the sandboxes, as the host's configuration names it. */
   image: z.string(),
   /** Network of the sandboxes. */
   network: z.string(),
   /** Fewest sandboxes that the host keeps ready while no session waits. */
   min: z.number(),
-  /** Most sandboxes that it keeps ready. */
+  /** Most sandboxes that the host keeps ready. */
   max: z.number(),
   /** Sandboxes that are ready. */
   ready: z.number(),
-  /** Sessions that could have had one of them. */
+  /** Sessions that asked for one of the sandboxes. */
   asked: z.number(),
-  /** How many of those had one. */
+  /** Sessions among these that got one. */
   warm: z.number(),
   /** `warm` as a part of `asked`, from 0 to 1. `null` before the first session. */
   hitRate: z.number().nullable(),
-  /** Time for which the oldest has been ready, in ms. `null` when none is. */
+  /** Time for which the oldest sandbox has been ready, in ms. `null` when none is. */
   oldestMs: z.number().nullable(),
-  /** Why the last one could not be made. `null` when it could. */
+  /** Why the last sandbox could not be made. `null` when it could. */
   problem: z.string().nullable(),
 });
+/** Pool of sandboxes whose shells are ready before a session asks. The counts begin with the worker. */
 export type HostPool = z.infer<typeof hostPoolSchema>;
 
 /** Heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
@@ -150,30 +163,6 @@ export const hostBeatSchema = z.object({
   configuration: z.number().default(0),
 });
 export type HostBeat = z.infer<typeof hostBeatSchema>;
-
-/** What decides whether a host with a free slot takes a further session, as of its last heartbeat. */
-export interface HostGate {
-  /** Why the host would take no further session now. `null` when it would. */
-  reason: string | null;
-  /** When the host last took no session in spite of a free slot (ISO 8601), and why. `null` if it never did. */
-  refusal: { at: string; reason: string } | null;
-  /** Sessions that are being opened, or wait on the host for that. */
-  opening: number;
-  /** Memory that programs could use without swapping. */
-  freeMemoryBytes: number;
-  /** Memory that the host keeps free. It keeps more while the kernel has killed processes for it not long ago. */
-  leastMemoryBytes: number;
-  /** Memory that the host counts for each session that is being opened. */
-  sessionBytes: number;
-  /** When the kernel last killed processes because the host's memory ran out (ISO 8601). `null` if it never did. */
-  ranOutAt: string | null;
-  /** Free space on the disk of the state directory. `null` if it cannot be read. */
-  freeDiskBytes: number | null;
-  /** Percentage of the last 10 s in which all processes waited for memory. `null` if the kernel does not measure it. */
-  memoryPressure: number | null;
-  /** The same for the disks, of the last minute. */
-  ioPressure: number | null;
-}
 
 /** A host of the fleet, as its last heartbeat describes it. */
 export interface HostInfo {
@@ -281,7 +270,7 @@ const offsetSchema = z.number().int().min(0);
 /** Requests of operators about the host itself. Their call has an empty session. */
 const imageRequestSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('images') }),
-  z.object({ type: z.literal('pull-image'), image: z.string().min(1).max(512) }),
+  z.object({ type: z.literal('pull-image'), image: imageNameSchema }),
   z.object({ type: z.literal('prune-images'), dryRun: z.boolean() }),
 ]);
 

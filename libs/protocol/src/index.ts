@@ -19,6 +19,7 @@ export * from './file-operation.ts';
 export * from './fleet-configuration.ts';
 export * from './host.ts';
 export * from './ids.ts';
+export * from './image-name.ts';
 export * from './is-on.ts';
 export * from './json-text.ts';
 export * from './kept-sandbox.ts';

@@ -5,6 +5,7 @@ import { envSchema, secretsSchema } from './env.ts';
 import { executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
 import { sessionIdSchema } from './ids.ts';
+import { imageNameSchema } from './image-name.ts';
 import { labelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
@@ -12,14 +13,6 @@ import { redactionRulesSchema } from './redaction.ts';
 import { sandboxOptionsSchema } from './sandbox-options.ts';
 import { refusedSandbox } from './sandbox-table.ts';
 import { workspaceOf, workspaceSchema } from './workspace.ts';
-
-const IMAGE_PATTERN =
-  /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?\/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
-
-const imageSchema = z
-  .string('must be a string')
-  .max(256, { error: 'must be at most 256 characters', abort: true })
-  .regex(IMAGE_PATTERN, 'is not an image name (registry/name:tag or name@sha256:digest)');
 
 const userSchema = z
   .string('must be a string')
@@ -99,7 +92,7 @@ export const IMAGE_CWD = 'image';
 
 const fieldsSchema = z.strictObject({
   policy: executionPolicySchema.default(() => executionPolicySchema.parse(defaults.policy)),
-  image: imageSchema.optional(),
+  image: imageNameSchema.optional(),
   env: envSchema.default(defaults.env),
   cwd: shellTextSchema(LIMITS.pathBytes)
     .refine((path) => path.startsWith('/') || path === IMAGE_CWD, 'must be an absolute path')

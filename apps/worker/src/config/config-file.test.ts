@@ -97,6 +97,15 @@ codex:
     ['pools:\n  - { max: 1, min: 2 }', 'line 2: pools[0].min must be at most max'],
     ['pools:\n  - { max: 1, policy: host }', "line 2: pools[0].policy must be 'docker'"],
     ['pools:\n  - { max: 1, network: limited }', "line 2: pools[0].network must be 'restricted' or 'full'"],
+    [
+      'pools: [{ max: 1, image: My Image }]',
+      'line 1: pools[0].image is not an image name (registry/name:tag or name@sha256:digest)',
+    ],
+    ['images: { prepull: base }', 'line 1: images.prepull must be a list of image names'],
+    [
+      'images:\n  prepull: ["a b"]',
+      'line 2: images.prepull[0] is not an image name (registry/name:tag or name@sha256:digest)',
+    ],
     ['pools: [{ max: 1 }, { max: 2 }]', 'line 1: pools must have no two pools with the same image, limits and network'],
     ['rules: rules.yaml', 'line 1: rules must be a list of files'],
     ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],

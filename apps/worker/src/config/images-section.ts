@@ -1,3 +1,4 @@
+import { imageNameSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const bytes = z.int('must be a whole number of bytes').min(0, 'must be at least 0');
@@ -11,7 +12,7 @@ export const imagesSchema = z.strictObject(
       .optional()
       .describe("Bytes that stay free on the engine's disk, as long as pulled images can go; default: 0"),
     prepull: z
-      .array(z.string().min(1).max(512))
+      .array(imageNameSchema, 'must be a list of image names')
       .default([])
       .describe('Images that the host pulls before a session asks, and keeps'),
     logins: z

@@ -1,4 +1,4 @@
-import { limitsSchema } from '@shellfleet/protocol';
+import { imageNameSchema, limitsSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const count = z.int('must be a whole number').min(0, 'must be at least 0');
@@ -6,10 +6,7 @@ const count = z.int('must be a whole number').min(0, 'must be at least 0');
 const poolSchema = z
   .strictObject(
     {
-      image: z
-        .string()
-        .min(1)
-        .max(512)
+      image: imageNameSchema
         .default('default')
         .describe('Image that sessions ask for; default: that of sessions which name none'),
       policy: z.literal('docker', "must be 'docker'").default('docker').describe('Execution policy of the sessions'),

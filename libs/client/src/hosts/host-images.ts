@@ -1,4 +1,4 @@
-import { type HostImage, type RunningPull, sessionKeys } from '@shellfleet/protocol';
+import { type HostImage, imageNameSchema, parseOrThrow, type RunningPull, sessionKeys } from '@shellfleet/protocol';
 import { refuseUnknownHost } from './known-host.ts';
 import { type RequestContext, requestFromHost } from './request-from-host.ts';
 
@@ -30,9 +30,10 @@ export async function listHostImages(context: ImagesContext, host: string): Prom
 export async function pullHostImage(
   context: ImagesContext,
   host: string,
-  image: string,
+  name: string,
   { onProgress, signal }: PullImageOptions = {},
 ): Promise<string> {
+  const image = parseOrThrow(imageNameSchema, name, 'COMMAND_INVALID', 'The name of the image');
   const keys = await keysOf(context, host);
   for (;;) {
     signal?.throwIfAborted();
