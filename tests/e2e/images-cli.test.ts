@@ -56,7 +56,9 @@ describe('images on the command line', () => {
     expect(table).toMatch(/^HOST +IMAGE +DIGEST +SIZE +LAST USED +STAYS BECAUSE$/m);
     expect(table).toMatch(new RegExp(`^h1 +${ahead} .* pinned$`, 'm'));
     expect(table).toMatch(/shellfleet\/session:.* not pulled by the host$/m);
-    expect((await cli.text(['images', 'prune'])).stdout).toContain(asked);
+    const pruned = await cli.text(['images', 'prune']);
+    expect(pruned.stdout).toContain(asked);
+    expect(pruned.stderr).toMatch(/h1: 1 image of .* was removed\./);
     expect((await own()).map(({ image }) => image)).toEqual([ahead]);
   });
 
@@ -64,6 +66,18 @@ describe('images on the command line', () => {
     const { exitCode, stderr } = await cli.text(['images', 'pull', 'elsewhere.example/image:1']);
     expect(exitCode).toBe(125);
     expect(stderr).toContain('Its operator lists images in SHELLFLEET_IMAGES');
+  });
+
+  test('are pulled although another one cannot be', async () => {
+    const bad = ['no such name', 'elsewhere.example/image:1'];
+    const { exitCode, stdout, stderr } = await cli.text(['images', 'pull', '--json', ...bad, asked]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('h1: The name of the image is not valid: is not an image name');
+    expect(stderr).toContain('h1: This host does not let sessions name the image elsewhere.example/image:1');
+    const lines = stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    expect(lines).toHaveLength(3);
+    expect(lines).toContainEqual({ host: 'h1', image: asked, digest: expect.stringMatching(/^sha256:/) });
+    expect(lines).toContainEqual(expect.objectContaining({ type: 'error', host: 'h1', code: 'IMAGE_UNAVAILABLE' }));
   });
 
   test('of a host that the fleet lacks are refused as wrong usage', async () => {

@@ -91,6 +91,19 @@ describe('the images of a host', () => {
     expect(registry.reads(shared)).toBe(registry.reads(alone));
   });
 
+  test('are listed by their digest without a tag, and not without any name', async () => {
+    const sandboxes = await openHost();
+    const [tagged = ''] = await registry.add(1);
+    await sandboxes.pull(tagged);
+    const [byDigest = ''] = (await docker.getImage(tagged).inspect()).RepoDigests ?? [];
+    await docker.getImage(tagged).remove();
+    await sandboxes.images?.fetch(byDigest);
+    const listed = (await sandboxes.images?.list()) ?? [];
+    expect(listed).toContainEqual(expect.objectContaining({ image: byDigest, isPulled: true, inUse: false }));
+    expect(listed.filter(({ image }) => image.includes('<none>'))).toEqual([]);
+    expect((await sandboxes.images?.prune({ dryRun: false }))?.map(({ image }) => image)).toContain(byDigest);
+  });
+
   test('are pulled four at a time from one registry', async () => {
     const port = await freePort();
     const sockets: Socket[] = [];

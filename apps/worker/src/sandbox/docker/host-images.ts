@@ -106,7 +106,7 @@ export class HostImages {
     if (made !== undefined) return made.digest;
     await this.pull(image);
     const found = await this.#inspect(image);
-    if (found === undefined) throw new Error(`${image} is gone again`);
+    if (found === undefined) throw goneAgain(image);
     // No session waits for it.
     this.#wanted.delete(found.digest);
     return found.digest;
@@ -130,11 +130,13 @@ export class HostImages {
   async list(): Promise<HostImage[]> {
     const found = await this.#ask('listing images', (docker) => docker.listImages());
     const inUse = await this.#listUsed();
-    return found.flatMap(({ Id, RepoTags, Size }) =>
-      (RepoTags ?? [])
+    return found.flatMap((image) => {
+      const { tags, digests } = namesOf(image);
+      // An image that was pulled by its digest has no tag.
+      return (tags.length > 0 ? tags : digests)
         .filter((name) => this.#isListed(name))
-        .map((name) => this.#describe({ digest: Id, name, bytes: Size }, inUse)),
-    );
+        .map((name) => this.#describe({ digest: image.Id, name, bytes: image.Size }, inUse));
+    });
   }
 
   /** Removes every image that this host pulled, and that is neither in use nor pinned. Returns those images. */
@@ -181,7 +183,7 @@ export class HostImages {
   /** Notes the images that this host has. */
   async #mark(): Promise<void> {
     const found = await this.#ask('listing images', (docker) => docker.listImages());
-    const names = found.flatMap(({ RepoTags, RepoDigests }) => [...(RepoTags ?? []), ...(RepoDigests ?? [])]);
+    const names = found.map(namesOf).flatMap(({ tags, digests }) => [...tags, ...digests]);
     this.#marks = names.slice(0, MOST_MARKS).map(toMark);
   }
 
@@ -287,7 +289,21 @@ export class HostImages {
   }
 }
 
+/** Returns the names of an image. Older engines write `<none>` where it has none. */
+function namesOf({ RepoTags, RepoDigests }: Docker.ImageInfo): { tags: string[]; digests: string[] } {
+  const isName = (name: string) => !name.startsWith('<none>');
+  return { tags: (RepoTags ?? []).filter(isName), digests: (RepoDigests ?? []).filter(isName) };
+}
+
 const toMark = (wholeName: string) => createHash('sha256').update(wholeName).digest('hex').slice(0, 12);
+
+function goneAgain(image: string): ShellfleetError {
+  return new ShellfleetError(
+    'IMAGE_UNAVAILABLE',
+    `The image ${image} was pulled, and removed again by somebody else. Pull it again.`,
+    { image },
+  );
+}
 
 function notListed(image: string): ShellfleetError {
   return new ShellfleetError(
