@@ -1,6 +1,8 @@
+import type { HostInfo } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { stateOf, whyClosed } from './describe-host.ts';
 import { describePull } from './units.ts';
 
 export function registerHosts(program: Command, context: Context): void {
@@ -73,48 +75,16 @@ async function list(context: Context, json: boolean): Promise<void> {
       for (const host of hosts) await terminal.json(host);
       return;
     }
-    const rows = hosts.map(
-      ({
-        id,
-        state,
-        cordoned,
-        slots,
-        free,
-        held,
-        policies,
-        version,
-        seenAt,
-        gate,
-        problems = [],
-        warnings = [],
-        pulls = [],
-      }) => [
-        id,
-        cordoned ? `${state}, cordoned` : state,
-        held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`,
-        policies.join(','),
-        version,
-        seenAt,
-        gate?.refusal?.at ?? '-',
-        gate?.reason ?? problems.join(' '),
-        warnings.join(' '),
-        pulls.map(describePull).join(', '),
-      ],
-    );
-    await terminal.table([
-      [
-        'HOST',
-        'STATE',
-        'FREE',
-        'POLICIES',
-        'VERSION',
-        'SEEN',
-        'LAST REFUSED',
-        'TAKES NOTHING NEW BECAUSE',
-        'TO MEND',
-        'PULLS',
-      ],
-      ...rows,
-    ]);
+    const head = ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'LAST REFUSED'];
+    await terminal.table([[...head, 'TAKES NOTHING NEW BECAUSE', 'TO MEND', 'PULLS'], ...hosts.map(toRow)]);
   });
+}
+
+function toRow(host: HostInfo): string[] {
+  const { id, slots, free, held, policies, version, seenAt, gate, warnings = [], pulls = [] } = host;
+  return [
+    ...[id, stateOf(host), held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`],
+    ...[policies.join(','), version, seenAt, gate?.refusal?.at ?? '-', whyClosed(host)],
+    ...[warnings.join(' '), pulls.map(describePull).join(', ')],
+  ];
 }

@@ -54,6 +54,13 @@ describe('the load of a fleet', () => {
     expect(drawLoad(LOAD, { height: 90, width: 200 }).filter(({ tone }) => tone === 'bad')).toHaveLength(2);
   });
 
+  test('names what keeps a host closed before that it opens other sessions', () => {
+    const gate = { ...GATE, reason: '9 sessions of this host wait.' };
+    const host: HostInfo = { ...HOST, cordoned: true, problems: ['An operator has cordoned it.'], gate };
+    const row = drawLoad({ ...LOAD, hosts: [host] }, { height: 100, width: 200 })[4]?.text;
+    expect(row).toMatch(/^h1 +up, cordoned .* An operator has cordoned it\.$/);
+  });
+
   test('fits a narrow terminal: leaves out columns, then cuts rows', () => {
     expect(texts(60)[3]).toBe('HOST  STATE        FREE  TAKES NOTHING NEW BECAUSE');
     for (const width of [1, 7, 20, 40, 60, 80, 120]) {

@@ -1,4 +1,5 @@
 import type { FleetLoad, HostInfo } from '@shellfleet/client';
+import { stateOf, whyClosed } from '../describe-host.ts';
 import { toPrintable } from '../printable.ts';
 import { describeSize } from '../units.ts';
 import { type Column, cutRow, fitTable } from './fit-table.ts';
@@ -13,7 +14,7 @@ interface Section {
   columns: Column[];
   /** Tone of each row. */
   tones: LoadRow['tone'][];
-  /** What a row shows, in the plural. */
+  /** Name of the things that the rows show, in the plural. */
   what: string;
 }
 
@@ -72,13 +73,13 @@ function toHosts({ hosts }: FleetLoad): Section {
     cells: hosts.map((host) => (host.state === 'unreachable' ? '-' : of(host))),
   });
   const percent = (value: number | null | undefined) => (value == null ? '-' : `${value.toFixed(1)} %`);
-  const reasons = hosts.map(whyClosed);
+  const reasons = hosts.map((host) => toPrintable(whyClosed(host)));
   return {
     what: 'hosts',
     tones: hosts.map(({ state }, at) => (state === 'unreachable' || reasons[at] !== '' ? 'bad' : 'plain')),
     columns: [
       { title: 'HOST', cells: hosts.map(({ id }) => toPrintable(id)) },
-      { title: 'STATE', cells: hosts.map(({ state, cordoned }) => (cordoned ? `${state}, cordoned` : state)) },
+      { title: 'STATE', cells: hosts.map(stateOf) },
       number('SLOTS', 4, ({ slots }) => String(slots)),
       number('FREE', 1, ({ free }) => String(free)),
       number('RUNNING', 5, ({ running }) => String(running)),
@@ -90,8 +91,6 @@ function toHosts({ hosts }: FleetLoad): Section {
     ],
   };
 }
-
-const whyClosed = ({ gate, problems = [] }: HostInfo) => toPrintable(gate?.reason ?? problems.join(' '));
 
 function toTenants({ tenants }: FleetLoad): Section {
   return {

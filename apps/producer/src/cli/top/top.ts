@@ -10,6 +10,8 @@ import { drawLoad } from './draw-load.ts';
 import { LoadScreen } from './load-screen.ts';
 
 const LEAST_INTERVAL_MS = 250;
+/** Node's timers take at most 24 days, and end at once if they are given more. */
+const MOST_INTERVAL_MS = 86_400_000;
 const ALL = { height: Number.POSITIVE_INFINITY, width: Number.POSITIVE_INFINITY };
 
 interface Flags {
@@ -25,7 +27,7 @@ export function registerTop(program: Command, context: Context): void {
     .addOption(new Option('--once', 'print one snapshot, and end').env('SHELLFLEET_TOP_ONCE'))
     .addOption(
       new Option('--interval <time>', 'time between two snapshots: 500ms, 10s')
-        .argParser(parseDuration)
+        .argParser(parseInterval)
         .default(2_000, '2s')
         .env('SHELLFLEET_TOP_INTERVAL'),
     )
@@ -33,8 +35,11 @@ export function registerTop(program: Command, context: Context): void {
     .action((flags: Flags) => top(context, flags));
 }
 
-async function top(context: Context, { once = false, interval, json = false }: Flags): Promise<void> {
-  const everyMs = Math.max(LEAST_INTERVAL_MS, interval);
+/** Parses an interval. One that is too short or too long becomes the nearest possible one. */
+export const parseInterval = (text: string): number =>
+  Math.min(MOST_INTERVAL_MS, Math.max(LEAST_INTERVAL_MS, parseDuration(text)));
+
+async function top(context: Context, { once = false, interval: everyMs, json = false }: Flags): Promise<void> {
   await context.withFleet(async (fleet) => {
     const { terminal } = context;
     if (!once && !json && canShowFullScreen(context.config)) {
