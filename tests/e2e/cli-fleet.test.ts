@@ -107,7 +107,8 @@ describe('the fleet on the command line', () => {
     await server.redis.del(configuration);
     await untilHost(({ warnings = [] }) => warnings.some((warning) => warning.includes('is no longer in Redis')));
     expect((await cli.text(['config', 'show'])).stderr).toContain('h1 has not read it: it uses revision 1.');
-    await cli.text(['config', 'apply', file]);
+    await server.redis.hset(configuration, { configuration: '{"tenants":[7,{"name":["x"]}]}' });
+    expect((await cli.text(['config', 'apply', file])).stderr).toMatch(/Revision 1 is applied/);
     await untilHost(({ warnings }) => warnings === undefined);
   });
 

@@ -1,6 +1,11 @@
 export { describeRedis, parseRedisUrl } from './address.ts';
 export { type Connected, checkRedis, connectRedis } from './connection.ts';
-export { readFleetConfiguration, readTenantQuotas, writeFleetConfiguration } from './fleet/fleet-configuration.ts';
+export {
+  isNewestConfiguration,
+  readFleetConfiguration,
+  readTenantQuotas,
+  writeFleetConfiguration,
+} from './fleet/fleet-configuration.ts';
 export {
   declareFleet,
   findFleet,

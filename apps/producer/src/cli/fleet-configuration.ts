@@ -33,10 +33,11 @@ export function registerConfig(program: Command, context: Context): void {
     });
 }
 
-async function apply({ terminal, withFleet }: Context, file: string, appliedBy: string | undefined): Promise<void> {
+async function apply({ terminal, withFleet }: Context, file: string, by: string | undefined): Promise<void> {
   const configuration = await readConfiguration(file);
   await withFleet(async (fleet) => {
-    const revision = await fleet.applyConfiguration(configuration, { appliedBy });
+    // An empty variable counts as unset.
+    const revision = await fleet.applyConfiguration(configuration, by ? { appliedBy: by } : {});
     terminal.say(`Revision ${revision} is applied: ${describe(configuration)}.`);
   });
 }

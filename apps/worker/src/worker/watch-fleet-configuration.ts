@@ -9,7 +9,7 @@ import {
   tenantsWithDiskQuota,
   weightsOf,
 } from '@shellfleet/protocol';
-import { readFleetConfiguration } from '@shellfleet/redis';
+import { isNewestConfiguration, readFleetConfiguration } from '@shellfleet/redis';
 import type { HostServices } from '../run/host-services.ts';
 
 // FLEET-CONFIGURATION-1. A host that cannot use the newest configuration keeps the last one that it could use, and
@@ -46,22 +46,18 @@ export async function watchFleetConfiguration(
   use: (configuration: FleetConfiguration) => void,
 ): Promise<FleetConfigurationWatch> {
   let newest: AppliedConfiguration | undefined;
-  let weights: Readonly<Record<string, number>> = {};
-  let quotas: Readonly<Record<string, number>> = {};
-  let idleTimeouts: ReadonlyMap<string, number> = new Map();
-  let diskQuotas: readonly string[] = [];
+  let tenants = toTenants({ tenants: [], rules: [] });
   let problem: string | undefined;
   const refuse = (found: string) => {
     if (found !== problem) logger.error({ problem: found, revision: newest?.revision ?? 0 }, 'configuration.refused');
     problem = found;
   };
   const look = async () => {
-    const applied = await readFleetConfiguration(redis, fleet);
+    const isNewest = newest !== undefined && (await isNewestConfiguration(redis, fleet, newest));
+    const applied = isNewest ? newest : await readFleetConfiguration(redis, fleet);
     if (applied === undefined && newest !== undefined)
       return refuse("The fleet's configuration is no longer in Redis: apply it again");
-    const isNew = applied?.revision !== newest?.revision || applied?.appliedAt !== newest?.appliedAt;
-    // Revisions begin again if Redis loses them.
-    if (applied !== undefined && isNew) {
+    if (applied !== undefined && !isNewest) {
       try {
         use(applied.configuration);
       } catch (error) {
@@ -70,12 +66,9 @@ export async function watchFleetConfiguration(
       }
     }
     problem = undefined;
-    if (applied === undefined || !isNew) return;
+    if (applied === undefined || isNewest) return;
     newest = applied;
-    weights = weightsOf(applied.configuration);
-    quotas = mostSessionsOf(applied.configuration);
-    idleTimeouts = idleTimeoutsOf(applied.configuration);
-    diskQuotas = tenantsWithDiskQuota(applied.configuration);
+    tenants = toTenants(applied.configuration);
     logger.info({ revision: applied.revision, appliedBy: applied.appliedBy }, 'configuration.read');
   };
   const onError = (error: unknown) => {
@@ -86,10 +79,10 @@ export async function watchFleetConfiguration(
   await rounds.now();
   const describeKept = () => (newest === undefined ? 'the defaults hold' : `revision ${newest.revision} holds`);
   return {
-    weights: () => weights,
-    quotas: () => quotas,
-    idleTimeouts: () => idleTimeouts,
-    diskQuotas: () => diskQuotas,
+    weights: () => tenants.weights,
+    quotas: () => tenants.quotas,
+    idleTimeouts: () => tenants.idleTimeouts,
+    diskQuotas: () => tenants.diskQuotas,
     get revision() {
       return newest?.revision ?? 0;
     },
@@ -98,3 +91,10 @@ export async function watchFleetConfiguration(
     close: rounds.close,
   };
 }
+
+const toTenants = (configuration: FleetConfiguration) => ({
+  weights: weightsOf(configuration),
+  quotas: mostSessionsOf(configuration),
+  idleTimeouts: idleTimeoutsOf(configuration),
+  diskQuotas: tenantsWithDiskQuota(configuration),
+});

@@ -6,6 +6,7 @@ import {
   ShellfleetError,
 } from '@shellfleet/protocol';
 import { isCluster, writeFleetConfiguration } from '@shellfleet/redis';
+import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { nameOfThisUser } from '../connection/name-of-this-user.ts';
 
@@ -14,11 +15,16 @@ export interface ApplyOptions {
   appliedBy?: string | undefined;
 }
 
+const optionsSchema = z.object({
+  appliedBy: z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters'),
+});
+
 export async function applyConfiguration(
   { redis, fleet }: FleetContext,
   value: FleetConfigurationInput,
-  { appliedBy = nameOfThisUser() }: ApplyOptions = {},
+  { appliedBy: given = nameOfThisUser() }: ApplyOptions = {},
 ): Promise<number> {
+  const { appliedBy } = parseOrThrow(optionsSchema, { appliedBy: given }, 'COMMAND_INVALID', 'The call');
   const what = 'The configuration of the fleet';
   const configuration = parseOrThrow(fleetConfigurationSchema, value, 'COMMAND_INVALID', what);
   if (isCluster(redis)) refuseCounted(configuration);

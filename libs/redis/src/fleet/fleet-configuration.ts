@@ -28,6 +28,17 @@ export async function readFleetConfiguration(
   return parseOrThrow(appliedConfigurationSchema, stored, 'COMMAND_INVALID', what);
 }
 
+/** Returns whether the configuration is still the newest one, without reading it. Throws QUEUE_UNAVAILABLE. */
+export async function isNewestConfiguration(
+  redis: Redis,
+  fleet: FleetKeys,
+  { revision, appliedAt }: AppliedConfiguration,
+): Promise<boolean> {
+  // Revisions begin again if Redis loses them, so the time is compared as well.
+  const stored = await redis.hmget(fleet.configuration, 'revision', 'appliedAt').catch(throwQueueError);
+  return stored[0] === String(revision) && stored[1] === appliedAt;
+}
+
 /** Reads the quotas of one tenant, without the whole configuration. Throws QUEUE_UNAVAILABLE. */
 export async function readTenantQuotas(redis: Redis, namespace: string, tenant: string): Promise<TenantQuotas> {
   const stored = await redis.get(quotasKey(namespace, tenant)).catch(throwQueueError);
@@ -41,9 +52,12 @@ export async function readTenantQuotas(redis: Redis, namespace: string, tenant: 
  */
 const APPLY = `
 local function key(tenant) return (string.gsub(ARGV[5], '%*', tenant)) end
-local isJson, before = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'configuration') or '{}')
-for _, tenant in ipairs(isJson and type(before) == 'table' and before.tenants or {}) do
-  if tenant.name then redis.call('DEL', key(tenant.name)) end
+-- Whatever else is stored there does not prevent that it is replaced.
+local is_json, before = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'configuration') or '{}')
+local tenants = is_json and type(before) == 'table' and before.tenants
+for _, tenant in ipairs(type(tenants) == 'table' and tenants or {}) do
+  local name = type(tenant) == 'table' and tenant.name
+  if type(name) == 'string' and string.match(name, '^[%w._-]+$') then redis.call('DEL', key(name)) end
 end
 for tenant, quotas in pairs(cjson.decode(ARGV[4])) do redis.call('SET', key(tenant), quotas) end
 redis.call('HSET', KEYS[1], 'configuration', ARGV[1], 'appliedBy', ARGV[2], 'appliedAt', ARGV[3])
