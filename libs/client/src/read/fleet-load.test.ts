@@ -1,7 +1,7 @@
 import type { SessionsLine } from '@shellfleet/placement';
 import { type HostBeat, hostBeatSchema } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { toReasons } from './fleet-load.ts';
+import { sumByTenant, toReasons } from './fleet-load.ts';
 
 const CLASS = 'docker~1.key';
 const GATE = {
@@ -35,19 +35,26 @@ describe('the reason why sessions wait', () => {
     ],
   ])('is %s', (_what, of: Partial<SessionsLine>, beats, reason) => {
     const lines = [line(of)];
-    const tenants = lines.map(({ tenant, held, waiting }) => ({ tenant, held, waiting }));
-    const configured = [{ name: 'a', weight: 1, maxSessions: 5 }];
-    expect(toReasons({ lines, beats, tenants, configured }, [])).toEqual([
+    expect(toReasons({ lines, beats, loads: sumByTenant(lines), quotas: new Map([['a', 5]]) }, [])).toEqual([
       { reason: expect.stringContaining(reason), sessions: 3 },
     ]);
   });
 
   test('is counted over tenants and classes, with approvals, the most frequent first', () => {
     const lines = [line(), line({ tenant: 'b', waiting: 1 }), line({ tenant: 'c', waiting: 0 })];
-    const waiting = { lines, beats: [beat()], tenants: [], configured: [] };
+    const waiting = { lines, beats: [beat()], loads: sumByTenant(lines), quotas: new Map() };
     expect(toReasons(waiting, [{ held: 4 }, {}, { held: 1 }])).toEqual([
       { reason: 'Their next command waits for an approval.', sessions: 5 },
       { reason: 'All slots are taken.', sessions: 4 },
     ]);
   });
+});
+
+test('the load of tenants is summed over classes, without tenants that have no session', () => {
+  const lines = [
+    line(),
+    line({ placementClass: 'host~1.key', held: 1 }),
+    line({ tenant: 'noted', held: 0, waiting: 0 }),
+  ];
+  expect([...sumByTenant(lines).values()]).toEqual([{ tenant: 'a', held: 5, waiting: 6 }]);
 });

@@ -1,5 +1,5 @@
 import { hostsFor, noHostReason, type QueuedSessions, readBeats, type SessionsLine } from '@shellfleet/placement';
-import type { HostBeat, HostInfo, TenantConfiguration } from '@shellfleet/protocol';
+import { type HostBeat, type HostInfo, mostSessionsOf } from '@shellfleet/protocol';
 import { readFleetConfiguration, toQueueError } from '@shellfleet/redis';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { listHosts } from '../hosts/list-hosts.ts';
@@ -60,37 +60,44 @@ export async function readFleetLoad(context: LoadContext): Promise<FleetLoad> {
       // A configuration that this version cannot use is reported by hosts and by `config show`.
       readFleetConfiguration(redis, fleet).catch(() => undefined),
     ]);
-    const tenants = toTenants(lines);
+    const loads = sumByTenant(lines);
+    const tenants = [...loads.values()].sort(byWaiting);
     const held = sum(tenants, (tenant) => tenant.held);
+    const quotas = configured === undefined ? {} : mostSessionsOf(configured.configuration);
     return {
       at: new Date().toISOString(),
       hosts,
       tenants,
       sessions: { held, running: sum(hosts, ({ running }) => running), waiting: sum(tenants, (each) => each.waiting) },
       commandsPerSecond: sum(hosts, ({ commandsPerSecond }) => commandsPerSecond),
-      waiting: toReasons({ lines, beats, tenants, configured: configured?.configuration.tenants ?? [] }, hosts),
+      waiting: toReasons({ lines, beats, loads, quotas: new Map(Object.entries(quotas)) }, hosts),
     };
   } catch (error) {
     throw toQueueError(error);
   }
 }
 
-function toTenants(lines: readonly SessionsLine[]): TenantLoad[] {
-  const tenants = new Map<string, TenantLoad>();
+/** Sums the sessions of each tenant that has any. Clients may note queues without sessions, in any name. */
+export function sumByTenant(lines: readonly SessionsLine[]): Map<string, TenantLoad> {
+  const loads = new Map<string, TenantLoad>();
   for (const { tenant, held, waiting } of lines) {
-    const load = tenants.get(tenant) ?? { tenant, held: 0, waiting: 0 };
-    tenants.set(tenant, { tenant, held: load.held + held, waiting: load.waiting + waiting });
+    if (held + waiting === 0) continue;
+    const load = loads.get(tenant) ?? { tenant, held: 0, waiting: 0 };
+    loads.set(tenant, { tenant, held: load.held + held, waiting: load.waiting + waiting });
   }
-  return [...tenants.values()]
-    .filter(({ held, waiting }) => held + waiting > 0)
-    .sort((a, b) => b.waiting - a.waiting || b.held - a.held || (a.tenant < b.tenant ? -1 : 1));
+  return loads;
 }
+
+const byWaiting = (a: TenantLoad, b: TenantLoad) =>
+  b.waiting - a.waiting || b.held - a.held || (a.tenant < b.tenant ? -1 : 1);
 
 interface Waiting {
   lines: readonly SessionsLine[];
   beats: readonly HostBeat[];
-  tenants: readonly TenantLoad[];
-  configured: readonly TenantConfiguration[];
+  /** Sessions of each tenant. */
+  loads: ReadonlyMap<string, TenantLoad>;
+  /** Most sessions of the tenants that have a quota. */
+  quotas: ReadonlyMap<string, number>;
 }
 
 /** Counts waiting sessions by reason. Sessions with a slot whose next command waits for an approval count as well. */
@@ -99,7 +106,7 @@ export function toReasons(waiting: Waiting, hosts: readonly Pick<HostInfo, 'held
   const count = (reason: string, sessions: number) => {
     if (sessions > 0) reasons.set(reason, (reasons.get(reason) ?? 0) + sessions);
   };
-  for (const line of waiting.lines) count(reasonOf(line, waiting), line.waiting);
+  for (const line of waiting.lines) if (line.waiting > 0) count(reasonOf(line, waiting), line.waiting);
   count(
     'Their next command waits for an approval.',
     sum(hosts, ({ held = 0 }) => held),
@@ -109,12 +116,12 @@ export function toReasons(waiting: Waiting, hosts: readonly Pick<HostInfo, 'held
     .sort((a, b) => b.sessions - a.sessions || (a.reason < b.reason ? -1 : 1));
 }
 
-function reasonOf({ placementClass, tenant }: SessionsLine, { beats, tenants, configured }: Waiting): string {
+function reasonOf({ placementClass, tenant }: SessionsLine, { beats, loads, quotas }: Waiting): string {
   const noHost = noHostReason(placementClass, beats);
   if (noHost !== undefined) return noHost;
-  const most = configured.find(({ name }) => name === tenant)?.maxSessions ?? Number.POSITIVE_INFINITY;
-  const held = tenants.find((load) => load.tenant === tenant)?.held ?? 0;
-  if (held >= most) return 'Their tenant has as many sessions with a slot as its maxSessions allows.';
+  const held = loads.get(tenant)?.held ?? 0;
+  if (held >= (quotas.get(tenant) ?? Number.POSITIVE_INFINITY))
+    return 'Their tenant has as many sessions with a slot as its maxSessions allows.';
   const free = hostsFor(placementClass, beats).filter((host) => host.free > 0);
   if (free.length === 0) return 'All slots are taken.';
   const isKept = (host: HostBeat) => host.free <= host.slots / 8;

@@ -4,6 +4,7 @@ import { readFleetConfiguration, readTenantUses, toQueueError } from '@shellflee
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import { listHosts } from '../hosts/list-hosts.ts';
+import { sumByTenant } from './fleet-load.ts';
 
 /** What a tenant uses at present, and its part and quotas in the fleet's configuration. */
 export interface TenantInfo extends TenantConfiguration {
@@ -25,7 +26,7 @@ interface TenantsContext extends FleetContext {
   readonly sessions: Pick<QueuedSessions, 'lines'>;
 }
 
-const waitingSchema = z.record(z.string(), z.number());
+const waitingSchema = z.record(z.string(), z.number()).transform((counts) => new Map(Object.entries(counts)));
 
 /**
  * Lists the tenants that are configured, have sessions or used anything on a listed host, by name. The cost does not
@@ -41,18 +42,16 @@ export async function readTenants(context: TenantsContext): Promise<TenantInfo[]
       redis.get(fleet.waiting),
     ]);
     const waiting = waitingSchema.safeParse(tryJson(waitingText)).data;
-    const configured = applied?.configuration.tenants ?? [];
-    const names = [configured.map(({ name }) => name), lines.map(({ tenant }) => tenant), [...uses.keys()]];
-    return [...new Set(names.flat())].sort().map((name) => {
-      const own = lines.filter(({ tenant }) => tenant === name);
-      return {
-        ...(configured.find((one) => one.name === name) ?? { name, weight: 1 }),
-        openSessions: own.reduce((sum, { held }) => sum + held, 0),
-        waitingSessions: own.reduce((sum, line) => sum + line.waiting, 0),
-        ...(waiting === undefined ? {} : { waitingCommands: waiting[name] ?? 0 }),
-        ...(uses.get(name) ?? NOTHING),
-      };
-    });
+    const configured = new Map(applied?.configuration.tenants.map((tenant) => [tenant.name, tenant]));
+    const loads = sumByTenant(lines);
+    const names = new Set([...configured.keys(), ...loads.keys(), ...uses.keys()]);
+    return [...names].sort().map((name) => ({
+      ...(configured.get(name) ?? { name, weight: 1 }),
+      openSessions: loads.get(name)?.held ?? 0,
+      waitingSessions: loads.get(name)?.waiting ?? 0,
+      ...(waiting === undefined ? {} : { waitingCommands: waiting.get(name) ?? 0 }),
+      ...(uses.get(name) ?? NOTHING),
+    }));
   } catch (error) {
     throw toQueueError(error);
   }
