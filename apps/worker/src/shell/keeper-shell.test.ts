@@ -4,77 +4,22 @@ import {
   entryIdFromBytes,
   entryIdToBytes,
   type Frame,
-  FrameDecoder,
   FrameType,
   KEEPER_PROTOCOL_VERSION,
-  MAX_TO_KEEPER,
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
+import { helloPayload, KEEPER_TOKEN, ScriptedKeeper } from '../../test-support/scripted-keeper.ts';
 import { FencedOff } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { EntryEnd, EntryHandlers, Shell } from './shell.ts';
-import type { Transport } from './transport/transport.ts';
 
-const token = 'a'.repeat(64);
+const token = KEEPER_TOKEN;
 const fence = 5;
 
-function helloPayload(
-  changes: { token?: string; state?: number; version?: number; acked?: [number, number] } = {},
-): Buffer {
-  const word = Buffer.alloc(64);
-  word.write(changes.token ?? token);
-  return Buffer.concat([
-    uint32s(changes.version ?? KEEPER_PROTOCOL_VERSION, changes.state ?? 0, 1, 0),
-    uint64s(0, 0, ...(changes.acked ?? [0, 0])),
-    word,
-  ]);
-}
-
-class FakeKeeper implements Transport {
-  readonly heard: Frame[] = [];
-  closed = false;
-  readonly #decoder = new FrameDecoder({ maxPayload: MAX_TO_KEEPER });
-  readonly #reply: (frame: Frame, keeper: FakeKeeper) => void;
-  #events: { data(bytes: Uint8Array): void; closed(): void } | undefined;
-
-  constructor(reply: (frame: Frame, keeper: FakeKeeper) => void) {
-    this.#reply = reply;
-  }
-
-  open(events: { data(bytes: Uint8Array): void; closed(): void }): void {
-    this.#events = events;
-  }
-
-  write(bytes: Uint8Array): void {
-    for (const frame of this.#decoder.push(bytes)) {
-      this.heard.push(frame);
-      queueMicrotask(() => this.#reply(frame, this));
-    }
-  }
-
-  say(frame: Partial<Frame> & { type: number }): void {
-    this.#events?.data(encodeFrame({ fence, ...frame }));
-  }
-
-  junk(bytes: Uint8Array): void {
-    this.#events?.data(bytes);
-  }
-
-  hangUp(): void {
-    this.#events?.closed();
-  }
-
-  pause(): void {}
-  resume(): void {}
-  close(): void {
-    this.closed = true;
-  }
-}
-
-const honest = (frame: Frame, keeper: FakeKeeper) => {
+const honest = (frame: Frame, keeper: ScriptedKeeper) => {
   if (frame.type === FrameType.claim) keeper.say({ type: FrameType.hello, payload: helloPayload() });
 };
 
@@ -105,7 +50,7 @@ function endPayload(stdout: number): Buffer {
 }
 
 interface Running {
-  keeper: FakeKeeper;
+  keeper: ScriptedKeeper;
   id: Uint8Array;
   log: string[];
   shell: Shell;
@@ -113,7 +58,7 @@ interface Running {
 }
 
 async function running(): Promise<Running> {
-  const keeper = new FakeKeeper(honest);
+  const keeper = new ScriptedKeeper(fence, honest);
   const shell = await openKeeperShell({ transport: keeper, fence, token });
   const log = follow(shell);
   const entryId = ulid();
@@ -148,7 +93,7 @@ describe('a shell over its keeper', () => {
     expect([chunks[1]!.length, rest.length]).toEqual([0, 20_040]);
   });
 
-  test.each<[string, (keeper: FakeKeeper, id: Uint8Array) => void]>([
+  test.each<[string, (keeper: ScriptedKeeper, id: Uint8Array) => void]>([
     ['a gap', (keeper, id) => keeper.say({ type: FrameType.output, id, offset: 5, payload: Buffer.from('x') })],
     ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],
     [
@@ -178,7 +123,7 @@ describe('a shell over its keeper', () => {
 
   test('resumes each stream at its acknowledged offset if that is higher', async () => {
     const id = entryIdToBytes(ulid());
-    const keeper = new FakeKeeper((frame, it) => {
+    const keeper = new ScriptedKeeper(fence, (frame, it) => {
       if (frame.type === FrameType.claim)
         it.say({ type: FrameType.hello, id, payload: helloPayload({ acked: [5, 1] }) });
     });
@@ -195,7 +140,7 @@ describe('a shell over its keeper', () => {
   });
 
   test('delivers frames after the hello once the handlers are set', async () => {
-    const keeper = new FakeKeeper((frame, it) => {
+    const keeper = new ScriptedKeeper(fence, (frame, it) => {
       honest(frame, it);
       if (frame.type === FrameType.claim) it.say({ type: FrameType.shell, offset: 2 });
     });
@@ -207,17 +152,19 @@ describe('a shell over its keeper', () => {
     ['another token', { token: 'b'.repeat(64) }, 'token'],
     ['another version', { version: KEEPER_PROTOCOL_VERSION - 1 }, 'protocol version'],
   ])('does not claim a keeper with %s', async (_, changes, words) => {
-    const keeper = new FakeKeeper((_frame, it) => it.say({ type: FrameType.hello, payload: helloPayload(changes) }));
+    const keeper = new ScriptedKeeper(fence, (_frame, it) =>
+      it.say({ type: FrameType.hello, payload: helloPayload(changes) }),
+    );
     await expect(openKeeperShell({ transport: keeper, fence, token })).rejects.toThrow(words);
     expect(keeper.closed).toBe(true);
   });
 
   test('fails at a hello with a higher fence, at any time', async () => {
-    const higher = (_frame: Frame, it: FakeKeeper) =>
+    const higher = (_frame: Frame, it: ScriptedKeeper) =>
       it.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
-    await expect(openKeeperShell({ transport: new FakeKeeper(higher), fence, token })).rejects.toBeInstanceOf(
-      FencedOff,
-    );
+    await expect(
+      openKeeperShell({ transport: new ScriptedKeeper(fence, higher), fence, token }),
+    ).rejects.toBeInstanceOf(FencedOff);
     const { keeper, log } = await running();
     keeper.say({ type: FrameType.hello, fence: 6, payload: helloPayload() });
     expect(log).toEqual(['gone fenced']);

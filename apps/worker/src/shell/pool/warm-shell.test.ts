@@ -1,19 +1,11 @@
-import {
-  encodeFrame,
-  type Frame,
-  FrameDecoder,
-  FrameType,
-  KEEPER_PROTOCOL_VERSION,
-  MAX_TO_KEEPER,
-  uint32s,
-  uint64s,
-} from '@shellfleet/keeper';
+import { FrameType } from '@shellfleet/keeper';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { helloPayload, KEEPER_TOKEN, ScriptedKeeper } from '../../../test-support/scripted-keeper.ts';
 import type { UnassignedSandbox } from '../../sandbox/sandbox.ts';
 import type { ClaimOptions } from '../keeper-connection.ts';
 import { WarmShell } from './warm-shell.ts';
 
-const token = 'a'.repeat(64);
+const token = KEEPER_TOKEN;
 const sandbox = { link: { token } } as UnassignedSandbox;
 const options = { deadlineMs: 200, onMessage: () => {} };
 
@@ -22,37 +14,16 @@ const keeper = { fence: 0, shells: 1, begun: 0, answers: true, fences: [] as num
 
 vi.mock('../connect-shell.ts', () => ({
   connectKeeper: (_sandbox: unknown, { fence }: { fence: number }, claimWith: (claim: ClaimOptions) => unknown) => {
-    const decoder = new FrameDecoder({ maxPayload: MAX_TO_KEEPER });
-    let events: Parameters<ClaimOptions['transport']['open']>[0] | undefined;
-    keeper.hangUp = () => events?.closed();
-    const answer = (frame: Frame) => {
+    const transport = new ScriptedKeeper(fence, (frame, it) => {
       keeper.fences.push(frame.fence);
       if (!keeper.answers || frame.type !== FrameType.claim) return;
       keeper.fence = Math.max(keeper.fence, frame.fence);
-      queueMicrotask(() => events?.data(encodeFrame({ type: FrameType.hello, fence: keeper.fence, payload: hello() })));
-    };
-    const transport = {
-      open: (given: typeof events) => {
-        events = given;
-      },
-      write: (bytes: Uint8Array) => decoder.push(bytes).forEach(answer),
-      pause() {},
-      resume() {},
-      close() {},
-    };
+      it.say({ type: FrameType.hello, fence: keeper.fence, payload: helloPayload(keeper) });
+    });
+    keeper.hangUp = () => transport.hangUp();
     return claimWith({ transport, fence, token });
   },
 }));
-
-function hello(): Buffer {
-  const word = Buffer.alloc(64);
-  word.write(token);
-  return Buffer.concat([
-    uint32s(KEEPER_PROTOCOL_VERSION, 0, keeper.shells, keeper.begun),
-    uint64s(0, 0, 0, 0),
-    ...[word],
-  ]);
-}
 
 beforeEach(() => {
   Object.assign(keeper, { fence: 0, shells: 1, begun: 0, answers: true, fences: [] });
