@@ -64,7 +64,7 @@ export class HostedSession {
     return activity.type === 'waits' && activity.asks;
   }
 
-  /** Whether it has a sandbox, or is about to have one that is no pool's. */
+  /** Whether the session has a sandbox, or is about to have one that is no pool's. */
   get usesSandbox(): boolean {
     return this.#parts?.shell.usesSandbox === true;
   }

@@ -1,15 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  ATTRIBUTES,
-  type ColdReason,
-  type Outcome,
-  type ResolvedSessionSpec,
-  ShellfleetError,
-} from '@shellfleet/protocol';
+import { type ColdReason, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { TenantUses } from '../host/tenant-use.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import { describeDeath } from '../sandbox/describe-death.ts';
+import { removeSandbox, sandboxFields } from '../sandbox/remove-sandbox.ts';
 import {
   MissingImage,
   type Sandbox,
@@ -264,7 +260,7 @@ export class SessionShell {
     // A removal breaks the connections of a sandbox before the engine reports its death.
     await Promise.race([this.#sandbox.died, delay(DEATH_REPORT_MS, undefined, { ref: false })]);
     if (this.#death !== undefined) return;
-    this.#deps.logger.warn(describe(this.#sandbox), 'shell.unresponsive');
+    this.#deps.logger.warn(sandboxFields(this.#sandbox), 'shell.unresponsive');
     this.#unresponsive = true;
     await this.discard();
     this.#death ??= { reason: 'killed', exitCode: null };
@@ -341,7 +337,7 @@ export class SessionShell {
       this.#use(await this.#handOver(taken.sandbox, taken.shell));
       return true;
     } catch (err) {
-      this.#deps.logger.warn({ err, ...describe(taken.sandbox) }, 'pool.hand-over-failed');
+      this.#deps.logger.warn({ err, ...sandboxFields(taken.sandbox) }, 'pool.hand-over-failed');
       await this.abandon(this.#lossReason);
       this.#start = 'empty';
       return false;
@@ -396,10 +392,7 @@ export class SessionShell {
     this.#failure = undefined;
     await this.#deps.uses.end(sandbox);
     if (keptFor !== undefined && (await this.#deps.keep?.(sandbox, keptFor)) === true) return;
-    await sandbox.remove().catch((err: unknown) => {
-      // The next start of the worker removes the rest.
-      this.#deps.logger.warn({ err, ...describe(sandbox) }, 'sandbox.remove-failed');
-    });
+    await removeSandbox(sandbox, this.#deps.logger);
   }
 
   #describeEnd(): string {
@@ -430,7 +423,7 @@ export class SessionShell {
   }
 
   #reporterOf(sandbox: Sandbox): (message: string) => void {
-    return (message) => this.#deps.logger.warn({ ...describe(sandbox), message }, 'keeper.reported');
+    return (message) => this.#deps.logger.warn({ ...sandboxFields(sandbox), message }, 'keeper.reported');
   }
 
   /** Uses a connection from now on. */
@@ -449,28 +442,5 @@ export class SessionShell {
     });
     void this.#deps.onConnected(shell.terminals);
     return shell.hello;
-  }
-}
-
-function describe({ containerId, description }: Sandbox): Record<string, string> {
-  return containerId === undefined ? { sandbox: description } : { [ATTRIBUTES.containerId]: containerId };
-}
-
-function describeDeath(death: SandboxDeath | undefined): string {
-  switch (death?.reason) {
-    case undefined:
-      return 'the sandbox was replaced';
-    case 'oom':
-      return 'the sandbox ran out of memory';
-    case 'host-memory':
-      return 'the memory of its host ran out, and the kernel killed the sandbox';
-    case 'disk':
-      return 'the sandbox filled the disk of its host, and was ended';
-    case 'removed':
-      return 'the sandbox was removed';
-    case 'killed':
-      return 'the sandbox was killed';
-    case 'exited':
-      return 'the sandbox ended';
   }
 }

@@ -145,6 +145,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     [
       options.warnings(),
       gate.warnings(),
+      pools.warnings(),
       announcer?.warnings ?? [],
       otherFleets.warnings(),
       fleetConfiguration.warnings(),

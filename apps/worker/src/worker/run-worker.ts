@@ -3,6 +3,7 @@ import { startApprovalsUpkeep } from '../approvals/approvals-upkeep.ts';
 import { ToolApprovals } from '../approvals/tool-approvals.ts';
 import { anchorHeadsRegularly } from '../audit/anchor-heads.ts';
 import type { HostServices, SessionHost } from '../run/host-services.ts';
+import { removeSandbox } from '../sandbox/remove-sandbox.ts';
 import type { Sandbox, UnassignedSandbox } from '../sandbox/sandbox.ts';
 import { createToolHost, type ToolHost } from '../tools/tool-host.ts';
 import { startUpkeep } from '../upkeep/upkeep.ts';
@@ -133,8 +134,5 @@ async function takeBack(
   }
   for (const job of own) sessions.serve(job, living.get(memberOf(job)));
   if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
-  const removals = leftovers.map((sandbox) =>
-    sandbox.remove().catch((err: unknown) => logger.warn({ err }, 'sandbox.remove-failed')),
-  );
-  return { removed: Promise.all(removals) };
+  return { removed: Promise.all(leftovers.map((sandbox) => removeSandbox(sandbox, logger))) };
 }

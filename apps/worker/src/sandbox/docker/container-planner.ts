@@ -94,7 +94,7 @@ export class ContainerPlanner {
     if (spec.workspace !== undefined) return { needsOwn: 'workspace' };
     if (spec.user !== undefined || this.#ownUids) return { needsOwn: 'user' };
     const asked = await this.plan(spec);
-    // Such a session has a proxy of its own.
+    // A session with this network has a proxy of its own.
     if (asked.network === 'limited') return { needsOwn: 'network' };
     const planned = await this.withImage(asked, known);
     const { plan, volumes } = await this.complete(planned, undefined);

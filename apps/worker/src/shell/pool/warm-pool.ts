@@ -1,6 +1,7 @@
 import { type HostPool, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { PoolSettings } from '../../config/pools-section.ts';
+import { removeSandbox, sandboxFields } from '../../sandbox/remove-sandbox.ts';
 import { MissingImage, type Sandboxes, type SpareSandbox, type SpareSandboxes } from '../../sandbox/sandbox.ts';
 import { WarmShell } from './warm-shell.ts';
 
@@ -137,6 +138,14 @@ export class WarmPool {
     };
   }
 
+  /** Returns why sandboxes are missing, in a sentence. Undefined if none is, or if they only take their time. */
+  get warning(): string | undefined {
+    const { wanted } = this;
+    if (this.#problem === undefined || this.#ready.length >= wanted) return undefined;
+    const sandboxes = `${this.#ready.length} of ${wanted} sandboxes`;
+    return `The pool of the image ${this.#settings.image} has ${sandboxes} ready: ${this.#problem.replace(/\.?$/, '.')}`;
+  }
+
   /** Removes a sandbox that was taken and that the session could not have after all. */
   giveUp(warm: WarmSandbox): void {
     this.#warm -= 1;
@@ -155,11 +164,11 @@ export class WarmPool {
     try {
       const shell = await WarmShell.start(sandbox, {
         deadlineMs: this.#spec.startupTimeoutMs,
-        onMessage: (message) => logger.warn({ sandbox: sandbox.description, message }, 'keeper.reported'),
+        onMessage: (message) => logger.warn({ ...sandboxFields(sandbox), message }, 'keeper.reported'),
       });
       return { sandbox, shell, readyAt: performance.now() };
     } catch (error) {
-      await sandbox.remove().catch(() => undefined);
+      await removeSandbox(sandbox, logger);
       throw error;
     }
   }
@@ -168,7 +177,7 @@ export class WarmPool {
     this.#ready.push(warm);
     void Promise.race([warm.sandbox.died, warm.shell.gone]).then(() => {
       if (!this.#ready.includes(warm)) return;
-      this.#deps.logger.warn({ sandbox: warm.sandbox.description }, 'pool.sandbox-lost');
+      this.#deps.logger.warn(sandboxFields(warm.sandbox), 'pool.sandbox-lost');
       this.#drop(warm);
       this.#deps.onLost();
     });
@@ -185,11 +194,7 @@ export class WarmPool {
 
   #discard({ sandbox, shell }: WarmSandbox): void {
     shell.close();
-    const removal = sandbox
-      .remove()
-      // The next sweep removes the rest.
-      .catch((err: unknown) => this.#deps.logger.warn({ err }, 'sandbox.remove-failed'))
-      .finally(() => this.#removals.delete(removal));
+    const removal = removeSandbox(sandbox, this.#deps.logger).finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
 

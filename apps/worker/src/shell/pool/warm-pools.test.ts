@@ -97,9 +97,10 @@ describe('a pool of ready sandboxes', () => {
     await later(62_000);
     // At 0, 1, 3, 7, 15, 31 s. The last pause is a minute.
     expect([create.mock.calls.length, pools.describe()[0]?.problem]).toEqual([6, 'no space']);
+    expect(pools.warnings()).toEqual(['The pool of the image default has 0 of 1 sandboxes ready: no space.']);
     create.mockImplementation(async () => spare());
     await later(5_000);
-    expect([ready(), pools.describe()[0]?.problem]).toEqual([1, null]);
+    expect([ready(), pools.describe()[0]?.problem, pools.warnings()]).toEqual([1, null, []]);
   });
 
   test('pulls a missing image once, however long that takes', async () => {
@@ -134,6 +135,19 @@ describe('a pool of ready sandboxes', () => {
       ...{ type: 'cold', reason: 'no-pool' },
     });
     expect(ready()).toBe(1);
+  });
+
+  test('says nothing of a failure when no sandbox is wanted any more', async () => {
+    pull.mockRejectedValue(new Error('It has no such image.'));
+    create.mockRejectedValue(new MissingImage('nosuch:1'));
+    await start(0, 1);
+    await take();
+    await later(5_000);
+    expect(pools.warnings()).toEqual([
+      'The pool of the image default has 0 of 1 sandboxes ready: It has no such image.',
+    ]);
+    await later(30_000);
+    expect(pools.warnings()).toEqual([]);
   });
 
   test('removes its sandboxes when the worker stops', async () => {

@@ -19,7 +19,6 @@ import type { WarmShell } from './warm-shell.ts';
 const TEND_MS = 1_000;
 /** Sandboxes made at a time, so that a session which comes meanwhile is hardly delayed. */
 const MADE_AT_A_TIME = availableParallelism();
-
 /** Time after a session asked in which none is made: more sessions may come, and the first command runs soon. */
 const QUIET_MS = 250;
 
@@ -98,6 +97,11 @@ export class WarmPools {
 
   describe(): HostPool[] {
     return this.#pools.map((pool) => pool.describe());
+  }
+
+  /** Returns what the operator should know, one sentence each. */
+  warnings(): string[] {
+    return this.#pools.flatMap((pool) => pool.warning ?? []);
   }
 
   /** Removes all sandboxes without a session. */
