@@ -110,6 +110,34 @@ describe('a Redis Cluster', () => {
     await Promise.all(sessions.map((session) => session.close()));
   });
 
+  test('refuses quotas that need counts of several nodes, and honours that of open sessions', async () => {
+    const tenants = (quota: object) => ({ tenants: [{ name: 'bounded', ...quota }] });
+    for (const name of ['maxQueued', 'maxDiskBytes']) {
+      const path = `tenants[0].${name}`;
+      await expect(stack.fleet.applyConfiguration(tenants({ [name]: 1 }))).rejects.toMatchObject({
+        code: 'COMMAND_INVALID',
+        message: expect.stringContaining(`${path} needs a fleet on one Redis server`),
+        context: { issues: [{ path }] },
+      });
+    }
+    expect(await stack.fleet.configuration()).toBeUndefined();
+    const revision = await stack.fleet.applyConfiguration(tenants({ maxSessions: 1 }));
+    await until(
+      () => stack.fleet.hosts(),
+      ([host]) => host?.configuration === revision,
+    );
+    const fleet = await stack.connect({ tenant: 'bounded' });
+    const [first, second] = await Promise.all(['first', 'second'].map((id) => fleet.session(id)));
+    await first?.run('true');
+    const waiting = await second?.submit('echo ran');
+    const atQuota = { quota: 'maxSessions', used: 1, limit: 1 };
+    await expect.poll(() => second?.info()).toMatchObject({ state: 'queued', atQuota });
+    await first?.close();
+    expect(await waiting?.result()).toMatchObject({ stdout: 'ran\n' });
+    await second?.close();
+    await stack.fleet.applyConfiguration({});
+  });
+
   test('has at most five connections of worker and client to every node', async () => {
     for (const { redis } of own.nodes) {
       const lines = ((await redis.client('LIST')) as string).split('\n');

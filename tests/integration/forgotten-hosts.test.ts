@@ -27,7 +27,7 @@ describe('a host that was not seen for the retention', () => {
     const jobs = { has: async () => true, ensure: async () => {} } as never;
     const times = { intervalMs: 20, quietMs: 0, retentionMs: HOUR, keyPatienceMs: 0 };
     const upkeep = startUpkeep(
-      { redis, fleet, jobs, logger: silent, sealKeys: [], diskQuotas: () => [], ...times },
+      { redis, fleet, hostId: 'h1', jobs, logger: silent, sealKeys: [], diskQuotas: () => [], ...times },
       { settled: true },
     );
     const known = await until(

@@ -34,8 +34,7 @@ beforeEach(() => {
   lock = sessionJobLockKey(fleet, 'docker', keys);
 });
 
-const acquireFor = (host: string) =>
-  acquire(redis, fleet, { ...keys, placementClass: 'docker' }, host, LOCK_MS, ['host']);
+const acquireFor = (host: string) => acquire(redis, fleet, { ...keys, placementClass: 'docker' }, host, LOCK_MS);
 
 async function acquireAnew(host: string): Promise<{ fence: number; host: string }> {
   await redis.set(lock, host);

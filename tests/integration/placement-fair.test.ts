@@ -8,7 +8,14 @@ import {
   type SessionJobs,
   sessionJobLockKey,
 } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, type SessionId, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import {
+  type FleetKeys,
+  fleetKeys,
+  type SessionId,
+  sessionJobId,
+  sessionsQueue,
+  tenantQueuesKey,
+} from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -444,6 +451,8 @@ describe('the set of queues', () => {
     for (const job of jobs) if (job?.tenant === 'a') await host.remove(job);
     await host.requeueStalled();
     expect(await redis.zrange(fleet.queues, '0', '-1')).toEqual([sessionsQueue('host', 'b')]);
+    const ofTenants = await Promise.all(['a', 'b'].map((tenant) => redis.smembers(tenantQueuesKey(fleet, tenant))));
+    expect(ofTenants).toEqual([[], [sessionsQueue('host', 'b')]]);
     await host.close();
   });
 

@@ -251,6 +251,18 @@ describe('the queues of sessions', () => {
     expect(await docker.acquire(left)).toEqual({ type: 'acquired', fence: 2 });
   });
 
+  test('close what was not used for the longest time, and open it again', async () => {
+    const redis = opened[0]?.redis as Redis;
+    const tenants = Array.from({ length: 300 }, (_, n) => `tenant-${n}`);
+    const { data } = jobFor('s');
+    await Promise.all(tenants.map((tenant) => queue.ensureJob({ tenant, session: 's', data })));
+    // Each of BullMQ's objects listens to the connection.
+    await expect.poll(() => redis.listenerCount('ready')).toBeLessThan(tenants.length / 2);
+    const lines = (await queue.lines()).sort((a, b) => a.tenant.localeCompare(b.tenant));
+    expect(lines).toEqual(tenants.sort().map((tenant) => ({ tenant, placementClass: 'docker', held: 0, waiting: 1 })));
+    await expect.poll(() => redis.listenerCount('ready')).toBeLessThan(tenants.length / 2);
+  });
+
   test('drop a job that names no session', async () => {
     const host = await startHost('h1', ['docker']);
     const bull = new Queue(sessionsQueue('docker', 'acme'), { connection: own.redis, prefix: fleet.sessionQueues });

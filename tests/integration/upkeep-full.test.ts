@@ -38,7 +38,7 @@ describe('upkeep of a full Redis', () => {
     const logger = { warn() {}, info() {}, error() {} } as never;
     const times = { intervalMs: 50, quietMs: 3_600_000, retentionMs: 3_600_000 };
     const upkeep = startUpkeep(
-      { redis, fleet, jobs, logger, sealKeys: [], diskQuotas: () => [], keyPatienceMs: 0, ...times },
+      { redis, fleet, hostId: 'h1', jobs, logger, sealKeys: [], diskQuotas: () => [], keyPatienceMs: 0, ...times },
       { settled: true },
     );
     const accepted = await until(

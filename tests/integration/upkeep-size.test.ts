@@ -60,7 +60,17 @@ function start(
 ) {
   const jobs = { has: async () => true, ensure: async () => {} } as never;
   return startUpkeep(
-    { redis, fleet, jobs, logger: logger as never, sealKeys: [], diskQuotas: () => [], keyPatienceMs: 0, ...times },
+    {
+      redis,
+      fleet,
+      hostId: 'h1',
+      jobs,
+      logger: logger as never,
+      sealKeys: [],
+      diskQuotas: () => [],
+      keyPatienceMs: 0,
+      ...times,
+    },
     { settled: true },
   );
 }

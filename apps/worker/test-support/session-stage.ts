@@ -101,6 +101,7 @@ export function open(
         return lease;
       },
       renew: async () => {},
+      renewDue: async () => {},
     },
     takesNew: () => host.takesNew,
     mostIdleMs: () => Number.POSITIVE_INFINITY,

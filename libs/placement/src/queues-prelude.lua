@@ -38,13 +38,15 @@ local function job_at(line, at)
   return job, added, not line.start and fields[2] and 0 or added + line.delay, fields[3] or ''
 end
 
--- Moves what producers noted to `tenants`, `queues` and `waiting-queues`, at most 5,000 items. Any client may note any
--- text, so only names of tenants and queues are kept. A full Redis accepts this, since the first write needs no memory.
+-- Moves what producers noted to `tenants`, `queues`, `queues:<tenant>` and `waiting-queues`, at most 5,000 items. Any
+-- client may note any text, so only names of tenants and queues are kept. A full Redis accepts this, since the first
+-- write needs no memory.
 local function take_noted(noted, tenants, queues, waiting)
   for _, item in ipairs(redis.call('RPOP', noted, 5000) or {}) do
     local owner = string.match(item, '^sessions%-[^@:%s%c]+@([%w._-]+)$')
     if owner then
       redis.call('ZADD', queues, 'NX', 0, item)
+      redis.call('SADD', queues .. ':' .. owner, item)
       redis.call('ZADD', waiting, 0, item)
     else
       owner = string.match(item, '^[%w._-]+$')

@@ -1,4 +1,3 @@
-import { parseSessionsQueue } from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { type Acquired, acquire } from './bullmq/acquire.ts';
@@ -72,12 +71,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     listOwn: () => listOwn(redis, fleet, hostId),
 
-    async acquire(job) {
-      const parsed = (await queues.names().catch(throwQueueError)).flatMap((name) => parseSessionsQueue(name) ?? []);
-      const classes = parsed.filter(({ tenant }) => tenant === job.tenant).map(({ placementClass }) => placementClass);
-      const others = classes.filter((name) => name !== job.placementClass);
-      return acquire(redis, fleet, job, hostId, options.lockMs, others);
-    },
+    acquire: (job) => acquire(redis, fleet, job, hostId, options.lockMs),
 
     async renew(leases, via = redis) {
       const { lost } = await renew(via, fleet, hostId, leases);

@@ -6,6 +6,15 @@ import type { Redis } from 'ioredis';
 import type { PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, queueOf, type SessionJob } from './session-job.ts';
 
+/** Number of BullMQ's objects for queues that stay open, which take 7 KB each. */
+const MOST_OPEN = 100;
+
+interface OpenQueue {
+  queue: Promise<Queue>;
+  /** Number of calls that use it. */
+  users: number;
+}
+
 /**
  * The BullMQ queues of sessions, one for each placement class and tenant, on one connection. BullMQ is loaded on first
  * use. Only private members have its types, which are not in the published declarations.
@@ -13,7 +22,8 @@ import { classOf, jobIdOf, type NewSessionJob, queueOf, type SessionJob } from '
 export class SessionQueues {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
-  readonly #opened = new Map<string, Promise<Queue>>();
+  /** The queue that was used last is the last one. */
+  readonly #opened = new Map<string, OpenQueue>();
 
   constructor(redis: Redis, fleet: FleetKeys) {
     this.#redis = redis;
@@ -27,7 +37,7 @@ export class SessionQueues {
     const name = queueOf(job);
     // The queue is noted before the job, because no host finds a job whose queue is not noted.
     await this.#redis.lpush(this.#fleet.noted, name);
-    await (await this.#of(name)).add('session', job.data, options);
+    await this.#with(name, (queue) => queue.add('session', job.data, options));
     // The queue is noted again, because a host that looked in between forgot it as empty. The wake-up follows the job,
     // which `add` writes only after other work.
     await Promise.all([this.#redis.lpush(this.#fleet.noted, name), this.wakeHosts(classOf(job))]);
@@ -44,13 +54,13 @@ export class SessionQueues {
 
   /** Removes a job, unless a host holds it. */
   async removeWaiting(name: string, jobId: string): Promise<void> {
-    await (await this.#of(name)).remove(jobId);
+    await this.#with(name, (queue) => queue.remove(jobId));
   }
 
   /** Tells whether the session has a job, and lists its queue, in case that its producer died before it noted it. */
   async has(job: SessionJob | NewSessionJob): Promise<boolean> {
     const name = queueOf(job);
-    const hasJob = (await (await this.#of(name)).getJob(jobIdOf(job))) !== undefined;
+    const hasJob = (await this.#with(name, (queue) => queue.getJob(jobIdOf(job)))) !== undefined;
     if (hasJob) await this.#redis.lpush(this.#fleet.noted, name);
     return hasJob;
   }
@@ -61,31 +71,50 @@ export class SessionQueues {
       wait = 0,
       prioritized = 0,
       active = 0,
-    } = await (await this.#of(name)).getJobCounts('wait', 'prioritized', 'active');
+    } = await this.#with(name, (queue) => queue.getJobCounts('wait', 'prioritized', 'active'));
     return { waiting: wait + prioritized, held: active };
   }
 
   /** Completes a job that the host holds. Throws BullMQ's error when it does not hold the job. */
   async complete(job: SessionJob, hostId: string): Promise<void> {
-    const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
-    await stored?.moveToCompleted(null, hostId, false);
+    await this.#with(queueOf(job), async (queue) =>
+      (await queue.getJob(jobIdOf(job)))?.moveToCompleted(null, hostId, false),
+    );
   }
 
   /** Puts a job of the host back at the front of its queue. Throws BullMQ's error when it does not hold the job. */
   async putBack(job: SessionJob, hostId: string): Promise<void> {
-    const stored = await (await this.#of(queueOf(job))).getJob(jobIdOf(job));
-    await stored?.moveToWait(hostId);
+    await this.#with(queueOf(job), async (queue) => (await queue.getJob(jobIdOf(job)))?.moveToWait(hostId));
     await this.#redis.lpush(this.#fleet.noted, queueOf(job));
   }
 
-  #of(name: string): Promise<Queue> {
-    const known = this.#opened.get(name);
-    if (known !== undefined) return known;
-    const opening = this.#open(name);
-    this.#opened.set(name, opening);
-    // A queue that was opened during an outage keeps its failure. The next call opens another one.
-    opening.catch(() => this.#opened.delete(name));
-    return opening;
+  /** Calls `use` with a queue, which stays open until then. */
+  async #with<T>(name: string, use: (queue: Queue) => Promise<T>): Promise<T> {
+    const opened = this.#opened.get(name) ?? { queue: this.#open(name), users: 0 };
+    this.#opened.delete(name);
+    this.#opened.set(name, opened);
+    opened.users += 1;
+    try {
+      const queue = await opened.queue.catch((error: unknown) => {
+        // A queue that was opened during an outage keeps its failure. The next call opens another one.
+        if (this.#opened.get(name) === opened) this.#opened.delete(name);
+        throw error;
+      });
+      return await use(queue);
+    } finally {
+      opened.users -= 1;
+      this.#closeOthers();
+    }
+  }
+
+  /** Closes the queues beyond the limit that no call uses, those first that were not used for the longest time. */
+  #closeOthers(): void {
+    for (const [name, { queue, users }] of this.#opened) {
+      if (this.#opened.size <= MOST_OPEN) return;
+      if (users > 0) continue;
+      this.#opened.delete(name);
+      queue.then((open) => open.close()).catch(() => {});
+    }
   }
 
   /** Opens a queue. Most processes that submit commands need none, because their sessions have a host. */
@@ -111,6 +140,6 @@ export class SessionQueues {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([...this.#opened.values()].map(async (queue) => (await queue).close()));
+    await Promise.allSettled([...this.#opened.values()].map(async ({ queue }) => (await queue).close()));
   }
 }

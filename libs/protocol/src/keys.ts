@@ -324,6 +324,8 @@ export function fleetKeys(namespace: string): FleetKeys {
 
 /** Returns the BullMQ queue of a tenant's sessions of a placement class. A host fetches only classes that it offers. */
 export const sessionsQueue = (placementClass: string, tenant: string) => `sessions-${placementClass}@${tenant}`;
+/** Set of the names in `fleetKeys().queues` that are of one tenant. Only scripts of hosts read and write it. */
+export const tenantQueuesKey = (fleet: FleetKeys, tenant: string) => `${fleet.queues}:${tenant}`;
 /** Returns the placement class and the tenant in the name of a queue. Returns undefined for other names. */
 export function parseSessionsQueue(name: string): { placementClass: string; tenant: string } | undefined {
   const [, placementClass, tenant] = /^sessions-([^@]+)@(.+)$/.exec(name) ?? [];

@@ -32,7 +32,7 @@ function setUp() {
     redis: redis as unknown as Redis,
     fleet: fleetKeys('ns'),
     claim: { hostId: 'h1', machine: 'm1', boot: 'b1', ttlMs: 5_000 },
-    leases: { renew, add: vi.fn() },
+    leases: { renewDue: renew, renew: vi.fn(), add: vi.fn() },
     logger,
     beat: () => ({ slots: 2 }) as unknown as HostBeat,
     onReplaced: replaced,

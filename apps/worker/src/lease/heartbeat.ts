@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 
-/** Interval of heartbeats, each of which renews the leases. A worker that is suspended for 3 s stays alive. */
+/** Interval of heartbeats, which renew the leases that are due. A worker that is suspended for 3 s stays alive. */
 const BEAT_INTERVAL_MS = 700;
 
 export interface HeartbeatDeps {
@@ -54,7 +54,7 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     lastAt = at;
   };
   // While Redis is slow, no second heartbeat is sent.
-  const beats = repeat(() => beat(redis, () => deps.leases.renew()), {
+  const beats = repeat(() => beat(redis, () => deps.leases.renewDue()), {
     everyMs: BEAT_INTERVAL_MS,
     onError: (err) => deps.logger.warn({ err }, 'host.beat-failed'),
   });

@@ -25,6 +25,7 @@ function setUp() {
     lost,
     leases,
     renewals,
+    renew: () => leases.renew(jobs.renew),
     at(time: number) {
       seconds = time;
     },
@@ -34,9 +35,9 @@ function setUp() {
 
 describe('leases', () => {
   test('LEASE-1: a renewal extends the lease from its sending, not from its reply', async () => {
-    const { at, add, leases, renewals } = setUp();
+    const { at, add, renewals, renew } = setUp();
     const lease = add('s');
-    const renewing = leases.renew();
+    const renewing = renew();
     at(4);
     renewals[0]?.reply();
     await renewing;
@@ -57,10 +58,10 @@ describe('leases', () => {
   });
 
   test('a renewal extends the lease from when it was sent', async () => {
-    const { at, add, leases, renewals } = setUp();
+    const { at, add, renewals, renew } = setUp();
     const lease = add('s');
     at(6);
-    const renewing = leases.renew();
+    const renewing = renew();
     renewals[0]?.reply();
     await renewing;
     at(14.999);
@@ -70,15 +71,15 @@ describe('leases', () => {
   });
 
   test('LEASE-2: an expired lease is held again only after a confirmed renewal', async () => {
-    const { at, add, lost, leases, renewals } = setUp();
+    const { at, add, lost, renewals, renew } = setUp();
     const lease = add('s');
     at(5);
-    const failing = leases.renew();
+    const failing = renew();
     renewals[0]?.fail();
     await expect(failing).rejects.toThrow('Redis is down');
     at(9);
     expect(lease.held()).toBe(false);
-    const renewing = leases.renew();
+    const renewing = renew();
     renewals[1]?.reply();
     await renewing;
     expect(lease.held()).toBe(true);
@@ -86,13 +87,13 @@ describe('leases', () => {
   });
 
   test('a lock of another host ends only that lease, at once, and is reported once', async () => {
-    const { add, lost, leases, renewals } = setUp();
+    const { add, lost, renewals, renew } = setUp();
     const [stays, goes] = [add('stays'), add('goes')];
-    const renewing = leases.renew();
+    const renewing = renew();
     renewals[0]?.reply([job('goes')]);
     await renewing;
     expect([stays.held(), goes.held(), lost]).toEqual([true, false, ['goes']]);
-    void leases.renew();
+    void renew();
     expect(renewals[1]?.sessions).toEqual(['stays']);
   });
 
@@ -109,9 +110,9 @@ describe('leases', () => {
   });
 
   test('a lock that the owner lengthens counts from the next renewal that is sent', async () => {
-    const { at, add, leases, renewals } = setUp();
+    const { at, add, renewals, renew } = setUp();
     const lease = add('s');
-    const before = leases.renew();
+    const before = renew();
     at(1);
     lease.own(7, 100_000);
     expect(renewals[0]?.lockMs).toEqual([10_000]);
@@ -119,7 +120,7 @@ describe('leases', () => {
     await before;
     at(9);
     expect(lease.held()).toBe(false);
-    const after = leases.renew();
+    const after = renew();
     expect(renewals[1]?.lockMs).toEqual([100_000]);
     renewals[1]?.reply();
     await after;
@@ -128,25 +129,66 @@ describe('leases', () => {
   });
 
   test('an ended lease is not renewed, and a late reply changes nothing', async () => {
-    const { add, lost, leases, renewals } = setUp();
+    const { add, lost, renewals, renew } = setUp();
     const lease = add('s');
-    const renewing = leases.renew();
+    const renewing = renew();
     lease.end();
     renewals[0]?.reply([job('s')]);
     await renewing;
     expect([lease.held(), lost]).toEqual([false, []]);
-    await leases.renew();
+    await renew();
     expect(renewals.length).toBe(1);
   });
 
   test('the session’s next lease is unaffected by the previous one’s end or loss', async () => {
-    const { add, lost, leases, renewals } = setUp();
+    const { add, lost, renewals, renew } = setUp();
     const first = add('s');
-    const renewing = leases.renew();
+    const renewing = renew();
     const second = add('s');
     first.end();
     renewals[0]?.reply([job('s')]);
     await renewing;
     expect([first.held(), second.held(), lost]).toEqual([false, true, []]);
+  });
+
+  // LEASE-3
+  test('are renewed when new, then every 3 s or twentieth of a lock', async () => {
+    const { at, add, leases, renewals } = setUp();
+    const due = async (seconds: number) => {
+      at(seconds);
+      const count = renewals.length;
+      const renewing = leases.renewDue();
+      renewals[count]?.reply();
+      await renewing;
+      return renewals[count]?.sessions ?? [];
+    };
+    add('long', 65_000);
+    add('short', 10_000);
+    add('shortest', 5_000);
+    expect(await due(0.1)).toEqual(['long', 'short', 'shortest']);
+    expect(await due(0.3)).toEqual([]);
+    expect(await due(0.4)).toEqual(['shortest']);
+    expect(await due(1)).toEqual(['short', 'shortest']);
+    expect(await due(3)).toEqual(['short', 'shortest']);
+    expect(await due(3.2)).toEqual(['long']);
+  });
+
+  test('are due again after a renewal that failed, and when the lock has changed', async () => {
+    const { at, add, leases, renewals } = setUp();
+    const lease = add('s', 65_000);
+    const failing = leases.renewDue();
+    renewals[0]?.fail();
+    await expect(failing).rejects.toThrow('Redis is down');
+    const renewing = leases.renewDue();
+    lease.own(7, 100_000);
+    renewals[1]?.reply();
+    await renewing;
+    at(0.7);
+    const after = leases.renewDue();
+    expect(renewals[2]?.lockMs).toEqual([100_000]);
+    renewals[2]?.reply();
+    await after;
+    await leases.renewDue();
+    expect(renewals).toHaveLength(3);
   });
 });

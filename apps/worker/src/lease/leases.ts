@@ -5,6 +5,8 @@ import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 // LEASE-1. A lease is held until `heldUntil`: the time at which the last confirmed renewal was sent, plus the lock,
 //     less a margin. The time of the reply does not count, because Redis may have set the lock long before it.
 // LEASE-2. A host that may have lost the lease starts no entry.
+// LEASE-3. A lock is `LEASE_MS` longer than the session's grace. It is renewed often enough that less than that has
+//     passed since its last renewal, so the lock of a host that dies lasts for the whole grace.
 
 /** Lock of a session's job without the session's grace, and expiry of the claim of a host id. */
 export const LEASE_MS = 5_000;
@@ -12,6 +14,8 @@ export const LEASE_MS = 5_000;
 export const FIRST_LOCK_MS = LEASE_MS + 60_000;
 /** Share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
 const MARGIN = 0.9;
+/** Most time between two renewals of a lock, and the share of the lock that may pass between them. */
+const RENEW_EVERY = { ms: 3_000, share: 0.05 };
 
 export interface Lease {
   readonly job: SessionJob;
@@ -26,10 +30,13 @@ export interface Lease {
 export interface Leases {
   /** Adds a lease with a new lock. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
+  /** Renews all leases. Rejects when Redis did not reply. `renewLocks` returns lost sessions. */
+  renew(renewLocks: SessionJobs['renew']): Promise<void>;
   /**
-   * Renews all leases, which otherwise expire. Rejects when Redis did not reply. `renewLocks` returns lost sessions.
+   * Renews the leases that would otherwise expire too early (LEASE-3), and those that are new. Rejects when Redis did
+   * not reply.
    */
-  renew(renewLocks?: SessionJobs['renew']): Promise<void>;
+  renewDue(): Promise<void>;
 }
 
 interface HeldLease {
@@ -37,6 +44,8 @@ interface HeldLease {
   fence?: number;
   lockMs: number;
   heldUntil: number;
+  /** Time from which the lease is due to be renewed. It is due at once when it is new, or its lock has changed. */
+  dueAt: number;
   onLost: () => void;
 }
 
@@ -44,9 +53,28 @@ interface HeldLease {
 export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => number = () => performance.now()): Leases {
   const leases = new Map<string, HeldLease>();
 
+  const renew = async (renewed: readonly HeldLease[], renewLocks: SessionJobs['renew']) => {
+    if (renewed.length === 0) return;
+    // The lock of each lease when the renewal is sent. `own` may change that of a lease before the reply.
+    const sentAt = clock();
+    const locks = renewed.map(({ lockMs }) => lockMs);
+    const lost = new Set((await renewLocks(renewed)).map(keyOf));
+    for (const [index, lease] of renewed.entries()) {
+      const sentMs = locks[index] ?? 0;
+      if (leases.get(keyOf(lease.job)) !== lease) continue;
+      if (lost.has(keyOf(lease.job))) {
+        leases.delete(keyOf(lease.job));
+        lease.onLost();
+      } else {
+        lease.heldUntil = sentAt + Math.min(lease.lockMs, sentMs) * MARGIN;
+        if (lease.lockMs === sentMs) lease.dueAt = sentAt + Math.min(RENEW_EVERY.ms, sentMs * RENEW_EVERY.share);
+      }
+    }
+  };
+
   return {
     add(job, lockMs, onLost) {
-      const lease: HeldLease = { job, lockMs, heldUntil: clock() + lockMs * MARGIN, onLost };
+      const lease: HeldLease = { job, lockMs, heldUntil: clock() + lockMs * MARGIN, dueAt: 0, onLost };
       const key = keyOf(job);
       leases.set(key, lease);
       return {
@@ -59,6 +87,7 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
           // The lock in Redis becomes shorter too, in case this host dies before its next renewal.
           if (next < lease.lockMs) void jobs.renew([{ job, lockMs: next }]).catch(() => {});
           lease.lockMs = next;
+          lease.dueAt = 0;
         },
         end() {
           if (leases.get(key) === lease) leases.delete(key);
@@ -66,22 +95,12 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
       };
     },
 
-    async renew(renewLocks = jobs.renew) {
-      const renewed = [...leases.values()];
-      if (renewed.length === 0) return;
-      // The lock of each lease when the renewal is sent. `own` may change that of a lease before the reply.
-      const sentAt = clock();
-      const locks = renewed.map(({ lockMs }) => lockMs);
-      const lost = new Set((await renewLocks(renewed)).map(keyOf));
-      for (const [index, lease] of renewed.entries()) {
-        if (leases.get(keyOf(lease.job)) !== lease) continue;
-        if (lost.has(keyOf(lease.job))) {
-          leases.delete(keyOf(lease.job));
-          lease.onLost();
-        } else {
-          lease.heldUntil = sentAt + Math.min(lease.lockMs, locks[index] ?? 0) * MARGIN;
-        }
-      }
+    renew: (renewLocks) => renew([...leases.values()], renewLocks),
+
+    async renewDue() {
+      const now = clock();
+      const due = [...leases.values()].filter(({ dueAt }) => now >= dueAt);
+      await renew(due, (locks) => jobs.renew(locks));
     },
   };
 }

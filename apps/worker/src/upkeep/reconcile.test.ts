@@ -32,7 +32,10 @@ let memory: UpkeepMemory;
 beforeEach(() => {
   vi.clearAllMocks();
   const seen = { score: '12', since: performance.now() - 1_000, sweptAt: Number.NEGATIVE_INFINITY };
-  memory = { streamBytes: 1_000, position: { tenant: '', cursor: '0' }, seen: new Map([[keys.member, seen]]) };
+  memory = {
+    ...{ streamBytes: 1_000, position: { tenant: '', cursor: '0' }, turnEndsAt: 0 },
+    seen: new Map([[keys.member, seen]]),
+  };
 });
 
 const NOW = 1_000_000;
@@ -45,6 +48,7 @@ const run = (
   const deps = {
     redis: {} as never,
     fleet: fleetKeys('ns'),
+    hostId: 'h1',
     jobs: jobs as unknown as SessionJobs,
     intervalMs: 1,
   };

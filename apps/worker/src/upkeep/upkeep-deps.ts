@@ -11,6 +11,7 @@ export const PAGE = 100;
 export interface UpkeepDeps {
   redis: Redis;
   fleet: FleetKeys;
+  hostId: string;
   jobs: SessionJobs;
   logger: Logger;
   intervalMs: number;
@@ -32,8 +33,10 @@ export interface UpkeepMemory {
   streamBytes: number;
   /** Position of the walk through all indexes, which runs only while Redis is too full. */
   position: IndexPosition;
-  /** Sessions of the last round by member. */
+  /** Sessions of the last round of this worker by member. */
   seen: Map<string, SeenSession>;
+  /** Time from which other workers may do the upkeep (ms of the process's clock). */
+  turnEndsAt: number;
 }
 
 /** Times are in ms of the process's clock. */

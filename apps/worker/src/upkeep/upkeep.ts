@@ -17,7 +17,8 @@ import {
   type UpkeepMemory,
 } from './upkeep-deps.ts';
 
-// Restores the fleet's invariants after a process died between two steps. All workers take turns by a lock in Redis.
+// Restores the fleet's invariants after a process died between two steps. Workers take turns of a minute by a lock in
+// Redis, so that most rounds know what the round before has seen.
 // UPKEEP-1. A session that can run something, but has no owner and no job, gets a job of its class and priority.
 // UPKEEP-2. A session whose owner sends no heartbeat is reported as unreachable, once per fence.
 // UPKEEP-3. Data older than its retention, or over its budget, is deleted. Entries past their start deadline are ended.
@@ -29,6 +30,10 @@ import {
 
 /** Time for which a count of waiting entries is valid. */
 const WAITING_MS = 10_000;
+/** Time after which a worker lets others do the upkeep, which may know newer versions or more keys. */
+const TURN_MS = 60_000;
+/** Expiry of the lock, in intervals: within a turn, so that no other worker comes in between, and at its end. */
+const LOCK = { turn: 1.5, last: 0.9 };
 
 /** Runs rounds while the fleet is settled. At other times hosts that are up may look lost. */
 export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'>): Repetition {
@@ -36,6 +41,7 @@ export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'
     streamBytes: LIMITS.sessionStreamBytes,
     position: { tenant: '', cursor: '0' },
     seen: new Map(),
+    turnEndsAt: 0,
   };
   return repeat(() => runRound(deps, memory), {
     everyMs: deps.intervalMs,
@@ -45,15 +51,15 @@ export function startUpkeep(deps: UpkeepDeps, settling: Pick<Settling, 'settled'
 }
 
 async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
-  const { redis, fleet, intervalMs } = deps;
-  const lockMs = Math.floor(intervalMs * 0.9);
-  const locked = await redis.set(fleet.upkeepLock, '1', 'PX', lockMs, 'NX').catch(ignoreFull);
-  if (locked === null) return;
+  const { redis, fleet } = deps;
+  const lockMs = await takeTurn(deps, memory);
+  if (lockMs === undefined) return;
   const nowMs = await readRedisTime(redis);
   const due = await readDue(deps, nowMs);
   memory.seen = new Map(due.map((session) => [session.keys.member, toSeen(session, memory)]));
   const waiting = new Map<string, number>();
   for (let from = 0; from < due.length; from += PAGE) {
+    if (from > 0) await redis.pexpire(fleet.upkeepLock, lockMs);
     for (const session of await readStates(due.slice(from, from + PAGE), deps)) {
       // A session in which something waits is always due.
       const { tenant } = session.keys;
@@ -70,6 +76,26 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {
     deps.logger.info({ 'host.id': host }, 'host.forgotten');
   }
+}
+
+/**
+ * Returns the expiry of the lock (ms) if this worker does the round. If Redis is too full for the lock, every worker
+ * does it.
+ */
+async function takeTurn(
+  { redis, fleet, hostId, intervalMs }: UpkeepDeps,
+  memory: UpkeepMemory,
+): Promise<number | undefined> {
+  const turnMs = Math.floor(intervalMs * LOCK.turn);
+  const now = performance.now();
+  if ((await redis.set(fleet.upkeepLock, hostId, 'PX', turnMs, 'NX').catch(ignoreFull)) !== null) {
+    memory.turnEndsAt = now + TURN_MS;
+    return turnMs;
+  }
+  if ((await redis.get(fleet.upkeepLock)) !== hostId) return undefined;
+  const lockMs = now < memory.turnEndsAt ? turnMs : Math.floor(intervalMs * LOCK.last);
+  await redis.pexpire(fleet.upkeepLock, lockMs);
+  return lockMs;
 }
 
 /** Returns the memory use of Redis. In a Cluster, that of the fullest node. */

@@ -1,10 +1,11 @@
 -- acquire: make the host that holds the lock of a session's job the owner of the session, under a new fence.
 -- A missing lock is set again when the session's last owner was this host.
--- KEYS 1 owners · 2 fence counter · 3 lock of the job · 4… locks of jobs that the session may have in other queues
--- ARGV 1 member · 2 host · 3 lock ms
+-- KEYS 1 owners · 2 fence counter · 3 lock of the job · 4 names of the tenant's queues
+-- ARGV 1 member · 2 host · 3 lock ms · 4 prefix of the queues · 5 job
 -- Returns {1, fence} · {-1, holder} · {-2, holder of the session through a job in another queue}
-for i = 4, #KEYS do
-  local other = redis.call('GET', KEYS[i])
+for _, name in ipairs(redis.call('SMEMBERS', KEYS[4])) do
+  local key = ARGV[4] .. ':' .. name .. ':' .. ARGV[5] .. ':lock'
+  local other = key ~= KEYS[3] and redis.call('GET', key)
   if other and other ~= ARGV[2] then return {-2, other} end
 end
 local lock = redis.call('GET', KEYS[3])

@@ -1,4 +1,4 @@
-import type { FleetKeys } from '@shellfleet/protocol';
+import { type FleetKeys, sessionJobId, tenantQueuesKey } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
@@ -14,7 +14,7 @@ export type Acquired =
 
 /**
  * Requests a fence. The host must hold the lock of the session's job, or be its last owner. Nothing is acquired while
- * another host holds a job of an earlier generation in one of `otherClasses`.
+ * another host holds a job of an earlier generation in another class.
  */
 export async function acquire(
   redis: Redis,
@@ -22,11 +22,12 @@ export async function acquire(
   job: { tenant: string; session: string; placementClass: string },
   host: string,
   lockMs: number,
-  otherClasses: readonly string[] = [],
 ): Promise<Acquired> {
-  const locks = [job.placementClass, ...otherClasses].map((name) => sessionJobLockKey(fleet, name, job));
-  const args = [`${job.tenant}:${job.session}`, host, lockMs];
-  const reply = asArray(await runScript(redis, script, [fleet.owners, fleet.fence, ...locks], args), script.name);
+  const lock = sessionJobLockKey(fleet, job.placementClass, job);
+  const keys = [fleet.owners, fleet.fence, lock, tenantQueuesKey(fleet, job.tenant)];
+  const jobId = sessionJobId(job.tenant, job.session);
+  const args = [`${job.tenant}:${job.session}`, host, lockMs, fleet.sessionQueues, jobId];
+  const reply = asArray(await runScript(redis, script, keys, args), script.name);
   if (reply[0] === 1) return { type: 'acquired', fence: asNumber(reply[1]) };
   const type = reply[0] === -2 ? 'held-in-other-class' : 'refused';
   return { type, holder: asString(reply[1]) };

@@ -26,6 +26,7 @@ for i = 3, #ARGV, 10 do
     redis.call('ZADD', ARGV[i + 7], 'NX', -now, ARGV[i + 9])
     redis.call('SADD', KEYS[3], ARGV[i + 8])
     redis.call('ZADD', KEYS[4], 'NX', 0, ARGV[i])
+    redis.call('SADD', KEYS[4] .. ':' .. ARGV[i + 8], ARGV[i])
     if redis.call('EXISTS', keys .. job) == 0 then
       local opts = '{"jobId":"' .. job .. '","removeOnComplete":true,"removeOnFail":true,"attempts":0,"priority":' .. priority .. '}'
       redis.call('HSET', keys .. job, 'name', 'session', 'data', ARGV[i + 5], 'opts', opts, 'priority', priority, 'delay', 0,

@@ -10,10 +10,8 @@ local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 local function at_quota(queue, quota)
   if quota == nil then return false end
   local owner, held = string.match(queue, '@(.+)$'), 0
-  for _, name in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-    if string.match(name, '@(.+)$') == owner then
-      held = held + (tonumber(redis.pcall('LLEN', prefix .. ':' .. name .. ':' .. 'active')) or 0)
-    end
+  for _, name in ipairs(redis.call('SMEMBERS', KEYS[1] .. ':' .. owner)) do
+    held = held + (tonumber(redis.pcall('LLEN', prefix .. ':' .. name .. ':' .. 'active')) or 0)
   end
   return held >= quota
 end

@@ -40,14 +40,12 @@ for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
     others[#others + 1] = class
   end
 end
--- Most looks find nothing that waits. They end here, however many queues there are.
-local names = #waiting > 0 and redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES') or {}
-for n = 1, #names, 2 do
-  local tenant = tenants[string.match(names[n], '@(.+)$')]
-  if tenant then
-    local active = redis.pcall('LLEN', prefix .. ':' .. names[n] .. ':' .. 'active')
+-- Only tenants that wait cost something, however many others have queues.
+for _, tenant in ipairs(waiting) do
+  for _, name in ipairs(redis.call('SMEMBERS', KEYS[1] .. ':' .. tenant.name)) do
+    local active = redis.pcall('LLEN', prefix .. ':' .. name .. ':' .. 'active')
     tenant.held = tenant.held + (tonumber(active) or 0)
-    tenant.since = math.max(tenant.since, tonumber(names[n + 1]))
+    tenant.since = math.max(tenant.since, tonumber(redis.call('ZSCORE', KEYS[1], name) or 0))
   end
 end
 

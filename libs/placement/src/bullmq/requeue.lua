@@ -10,6 +10,10 @@ if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('DEL', KEYS[1])
 redis.call('SET', KEYS[1], '1', 'PX', ARGV[3])
 local moved = 0
+local function forget(name)
+  redis.call('ZREM', KEYS[2], name)
+  redis.call('SREM', KEYS[2] .. ':' .. string.match(name, '@(.+)$'), name)
+end
 local function move(name, keys)
   local active = redis.call('LRANGE', keys .. 'active', 0, -1)
   for _, job in ipairs(active) do
@@ -26,13 +30,13 @@ local function move(name, keys)
     if redis.call('EXISTS', keys .. 'wait', keys .. 'prioritized') > 0 then
       redis.call('ZADD', KEYS[3], 0, name)
     elseif #active == 0 then
-      redis.call('ZREM', KEYS[2], name)
+      forget(name)
     end
   end
 end
 for _, name in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
   -- The call fails if the tenant has written other data to its queue, which must not hold up other tenants.
   local is_valid = pcall(move, name, ARGV[1] .. ':' .. name .. ':')
-  if not is_valid and KEYS[3] then redis.call('ZREM', KEYS[2], name) end
+  if not is_valid and KEYS[3] then forget(name) end
 end
 return moved
