@@ -75,6 +75,8 @@ describe('the fleet on the command line', () => {
         exitCode: 2,
         stderr: expect.stringContaining(wrong),
       });
+    await writeFile(file, '# Cut off.\n');
+    expect((await cli.text(['config', 'apply', file])).stderr).toContain(`${file} is empty. Write {} to give every`);
     expect((await cli.text(['config', 'show'])).stderr).toContain('No configuration was applied');
     await writeFile(file, 'tenants:\n  - { name: builds, weight: 2 }\n  - { name: nightly, maxSessions: 40 }\n');
     expect((await cli.text(['config', 'apply', file, '--by', 'ada'])).stderr).toBe(

@@ -47,13 +47,15 @@ async function readConfiguration(file: string): Promise<FleetConfiguration> {
   const text = await readFile(file, 'utf8').catch((error: Error) => {
     throw new ShellfleetError('COMMAND_INVALID', `${file} cannot be read: ${error.message}`);
   });
+  if (text.replace(/#.*$/gm, '').trim() === '')
+    throw new ShellfleetError('COMMAND_INVALID', `${file} is empty. Write {} to give every tenant the defaults.`);
   try {
     const configuration = parseDocument(text, fleetConfigurationSchema, file);
     compileRules(configuration.rules, { source: file });
     return configuration;
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    throw new ShellfleetError('COMMAND_INVALID', error.message);
+    throw new ShellfleetError('COMMAND_INVALID', error.message.replaceAll('\n', '; '));
   }
 }
 
