@@ -190,8 +190,12 @@ describe('the images of a host', () => {
 
   test('include those of the list, which are pulled in advance and kept', async () => {
     const [image = ''] = await registry.add(1);
-    const sandboxes = await openHost({ prepull: [image], budget: { maxBytes: 0 } });
+    const missing = `127.0.0.1:${await freePort()}/missing:1`;
+    const sandboxes = await openHost({ prepull: [image, missing], budget: { maxBytes: 0 } });
     await sandboxes.images?.tend();
+    await expect
+      .poll(() => sandboxes.images?.warnings())
+      .toEqual([expect.stringContaining(`The image ${missing} is not on this host and could not be pulled`)]);
     await until(
       () => present([image]),
       (there) => there.length === 1,

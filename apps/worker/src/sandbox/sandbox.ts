@@ -161,6 +161,8 @@ export interface SandboxImages {
   markOf(image: string): string;
   /** Returns the running pulls. */
   running(): RunningPull[];
+  /** Returns why images that the host pulls in advance are missing, one sentence each. */
+  warnings(): string[];
   progressOf(image: string): RunningPull | undefined;
   /** Pulls an image that sessions may name. Returns its digest. Throws IMAGE_UNAVAILABLE. */
   fetch(image: string): Promise<string>;

@@ -146,6 +146,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
       options.warnings(),
       gate.warnings(),
       pools.warnings(),
+      services.sandboxes.images?.warnings() ?? [],
       announcer?.warnings ?? [],
       otherFleets.warnings(),
       fleetConfiguration.warnings(),

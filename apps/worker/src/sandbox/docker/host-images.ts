@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isListedImage, isMadeHere, type SessionImages, toDefaultImage, toWholeName } from '@shellfleet/policy';
-import { type HostImage, type RunningPull, ShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, type HostImage, type RunningPull, ShellfleetError } from '@shellfleet/protocol';
 import type { Docker } from '@shellfleet/vendor/dockerode';
 import type { Logger } from 'pino';
 import type { Space } from '../../host/free-space.ts';
@@ -60,6 +60,8 @@ export class HostImages {
   readonly #held = new Map<string, number>();
   /** Digests of new images that no session has used, with the time of their pull (ms, `performance.now()`). */
   readonly #wanted = new Map<string, number>();
+  /** Why images to pull in advance are missing, in a sentence each, by the name of the image. */
+  readonly #missing = new Map<string, string>();
   #collecting: Promise<unknown> = Promise.resolve();
   #marks: readonly string[] = [];
 
@@ -87,6 +89,10 @@ export class HostImages {
 
   markOf(image: string): string {
     return toMark(this.#toWholeName(image));
+  }
+
+  warnings(): string[] {
+    return [...this.#missing.values()];
   }
 
   running(): RunningPull[] {
@@ -159,9 +165,16 @@ export class HostImages {
   readonly #warn = (err: unknown): void => this.#deps.logger?.warn({ err }, 'images.upkeep-failed');
 
   async #prepull(image: string): Promise<void> {
-    if ((await this.#inspect(image)) !== undefined) return;
-    await this.pull(image);
-    this.#deps.logger?.info({ image }, 'image.prepulled');
+    try {
+      if ((await this.#inspect(image)) === undefined) {
+        await this.pull(image);
+        this.#deps.logger?.info({ image }, 'image.prepulled');
+      }
+      this.#missing.delete(image);
+    } catch (error) {
+      this.#missing.set(image, ensureShellfleetError(error).message);
+      throw error;
+    }
   }
 
   /** Returns the recording of a new image. An image that was there before the pull is not this host's to remove. */
