@@ -55,7 +55,7 @@ async function readConfiguration(file: string): Promise<FleetConfiguration> {
     return configuration;
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
-    throw new ShellfleetError('COMMAND_INVALID', error.message.replaceAll('\n', '; '));
+    throw new ShellfleetError('COMMAND_INVALID', error.message);
   }
 }
 

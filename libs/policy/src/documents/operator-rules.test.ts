@@ -51,6 +51,10 @@ describe('the rules of an operator', () => {
   test.each([
     ['rules: [{ pattern: [git], decision: maybe }]', "/a.yaml, line 1: rules[0].decision must be 'allow'"],
     [
+      'rules: [{ pattern: git, decision: maybe }]',
+      "/a.yaml, line 1: rules[0].pattern must be a list of words; /a.yaml, line 1: rules[0].decision must be 'allow'",
+    ],
+    [
       'rulez: []',
       "/a.yaml, line 1: must have only these fields: rules, hostExecutables, reportOnly; it has the unknown field 'rulez'",
     ],

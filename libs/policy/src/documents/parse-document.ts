@@ -37,7 +37,7 @@ export function parseDocument<T extends z.ZodType>(text: string, schema: T, name
 function problemsOf(problems: string[]): DocumentError {
   const more = problems.length - MOST_PROBLEMS;
   return new DocumentError(
-    [...problems.slice(0, MOST_PROBLEMS), ...(more > 0 ? [`and ${more} more problems`] : [])].join('\n'),
+    [...problems.slice(0, MOST_PROBLEMS), ...(more > 0 ? [`and ${more} more problems`] : [])].join('; '),
   );
 }
 
