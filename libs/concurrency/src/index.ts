@@ -2,4 +2,5 @@ export { abortable } from './abortable.ts';
 export { CallOrder, KeyedCallOrder } from './call-order.ts';
 export { Notifier, type WaitOptions } from './notifier.ts';
 export { type Repetition, repeat } from './repeat.ts';
+export { SharedRounds } from './shared-rounds.ts';
 export { type Resolvers, withResolvers } from './with-resolvers.ts';

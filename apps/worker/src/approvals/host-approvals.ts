@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { SharedRounds } from '@shellfleet/concurrency';
 import {
   answerHeld,
   askApproval,
@@ -31,7 +32,6 @@ import { type AnswerCheck, applyAnswers } from './apply-answers.ts';
 import { type BoundQuestion, bindQuestion } from './bind-question.ts';
 import { toStoredQuestion } from './describe-question.ts';
 import { OpenedGrants } from './opened-grants.ts';
-import { SharedRounds } from './shared-rounds.ts';
 import { StartsUnderWay } from './starts-under-way.ts';
 
 // The questions of this host's sessions and their answers, which are stored in Redis only.

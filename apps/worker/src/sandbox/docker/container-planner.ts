@@ -8,7 +8,7 @@ import { isMounted } from './container-files.ts';
 import { type ContainerRequest, toContainerOptions } from './container-options.ts';
 import { readDiskQuota } from './disk-quota.ts';
 import type { Engine } from './engine.ts';
-import { type FoundImage, findImage } from './find-image.ts';
+import { type FoundImage, ImageLookup } from './find-image.ts';
 import { ensureFullNetwork } from './full-network.ts';
 import { withImageDirectory } from './image-directory.ts';
 import type { ImageUsers } from './image-users.ts';
@@ -40,6 +40,7 @@ export class ContainerPlanner {
   readonly #ownUids: boolean;
   readonly #imageUsers: ImageUsers;
   readonly runtimes: Runtimes;
+  readonly images: ImageLookup;
 
   constructor(engine: Engine, imageUsers: ImageUsers, options: PlannerOptions, ownUids: boolean) {
     this.#engine = engine;
@@ -47,6 +48,7 @@ export class ContainerPlanner {
     this.#options = options;
     this.#ownUids = ownUids;
     this.runtimes = new Runtimes(engine);
+    this.images = new ImageLookup(engine);
   }
 
   /** Checks the spec against the operator's settings. Throws SANDBOX_UNAVAILABLE. */
@@ -66,7 +68,7 @@ export class ContainerPlanner {
   /** Finds the image of the plan, or again the `known` one. Throws MissingImage. */
   async withImage(plan: DockerPlan, known?: SandboxImage): Promise<PlannedImage> {
     const otherwise = plan.otherwiseImage === undefined ? [] : [plan.otherwiseImage];
-    const image = await findImage(this.#engine, [plan.image, ...otherwise], known);
+    const image = await this.images.find([plan.image, ...otherwise], known);
     return { plan: { ...plan, image: image.name }, image };
   }
 

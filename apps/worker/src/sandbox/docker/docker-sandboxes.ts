@@ -36,7 +36,6 @@ import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import { fromCreateReply, fromStartReply, isMissingImage, toShellfleetError } from './docker-errors.ts';
 import { Engine, type EngineTimes } from './engine.ts';
-import { findImage } from './find-image.ts';
 import { type FoundContainer, findGoneHosts, listContainers, listFleets, removeContainer } from './found-containers.ts';
 import { HostImages, type HostImagesOptions } from './host-images.ts';
 import { ImageUsers } from './image-users.ts';
@@ -162,7 +161,7 @@ class DockerSandboxes implements Sandboxes {
     const own = await readOwnContainer(this.#engine, containerName(sandboxId), target).catch((error: unknown) => {
       throw toShellfleetError(error, "reading a session's own container");
     });
-    const image = await findImage(this.#engine, [own.image]);
+    const image = await this.#planner.images.find([own.image]);
     const planned = { plan: { ...plan, image: own.image }, image };
     const made = await this.#create(session, spec, planned, signal, { ...own, sandboxId });
     return { ...made, session };

@@ -1,27 +1,31 @@
-interface Rounds {
-  current: Promise<void>;
-  next?: Promise<void>;
+interface Rounds<T> {
+  current: Promise<T>;
+  next?: Promise<T>;
 }
 
 /** Runs rounds of work, one at a time per key. Calls during a round share the next round, so they wait for both. */
-export class SharedRounds {
-  readonly #work: (key: string) => Promise<void>;
-  readonly #rounds = new Map<string, Rounds>();
+export class SharedRounds<T = void> {
+  readonly #work: (key: string) => Promise<T>;
+  readonly #rounds = new Map<string, Rounds<T>>();
 
-  constructor(work: (key: string) => Promise<void>) {
+  constructor(work: (key: string) => Promise<T>) {
     this.#work = work;
   }
 
   /** Resolves, or rejects, with the first round that begins after this call. */
-  run(key: string): Promise<void> {
+  run(key: string): Promise<T> {
     const rounds = this.#rounds.get(key);
     if (rounds === undefined) return this.#begin(key);
-    rounds.next ??= rounds.current.catch(() => {}).then(() => this.#begin(key));
+    const ended = rounds.current.then(
+      () => {},
+      () => {},
+    );
+    rounds.next ??= ended.then(() => this.#begin(key));
     return rounds.next;
   }
 
-  #begin(key: string): Promise<void> {
-    const rounds: Rounds = { current: this.#work(key) };
+  #begin(key: string): Promise<T> {
+    const rounds: Rounds<T> = { current: this.#work(key) };
     this.#rounds.set(key, rounds);
     const forget = () => {
       if (rounds.next === undefined) this.#rounds.delete(key);

@@ -1,6 +1,6 @@
-import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import { describe, expect, test } from 'vitest';
 import { SharedRounds } from './shared-rounds.ts';
+import { type Resolvers, withResolvers } from './with-resolvers.ts';
 
 /** Rounds that end when the test says so. */
 function startRounds() {
