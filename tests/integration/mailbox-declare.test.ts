@@ -189,7 +189,7 @@ describe('a host that declares its session to Redis', () => {
       waits: await redis.zrange(`${queue}:prioritized`, '0', '-1'),
       fetched: await others.fetch(),
       lock: await redis.get(lock),
-    }).toEqual({ waits: [], fetched: undefined, lock: 'h1' });
+    }).toEqual({ waits: [], fetched: [], lock: 'h1' });
     await others.close();
     await jobs.close();
   });

@@ -169,7 +169,7 @@ describe('the data that the scripts store', () => {
   test.each([0, 5])('equals that of BullMQ for an active job of priority %i', async (priority) => {
     const { sessions, host } = await openJobs();
     await sessions.ensureJob(jobFor('s', priority));
-    expect(await host.fetch()).toMatchObject({ session: 's' });
+    expect(await host.fetch()).toMatchObject([{ session: 's' }]);
     const ours = await readQueue();
     useNewFleet();
     await (await openJobs()).sessions.ensureJob(jobFor('s', priority));
@@ -204,7 +204,7 @@ describe('the data that the scripts store', () => {
   test('is removed completely when BullMQ completes the job', async () => {
     const { sessions, host } = await openJobs();
     await sessions.ensureJob(jobFor('s', 5));
-    const job = await host.fetch();
+    const [job] = await host.fetch();
     if (job === undefined) throw new Error('No job waits.');
     await host.remove(job);
     expect(usedOf(await readQueue()), `BullMQ ${version} leaves data of a completed job`).toEqual({});

@@ -8,14 +8,17 @@ import type { SessionQueues } from './session-queues.ts';
 
 // BullMQ hands out the head of a queue, but tenants must get fair parts of the slots, and a host must skip sessions
 // that it cannot run. So the fetcher lists jobs of all queues in the order in which they are next (`look`), and locks
-// the first one that the host can serve (`lock-job`), as BullMQ would.
+// the first ones that the host can serve (`lock-job`), as BullMQ would. Of a burst, each host takes an equal part, so
+// that those which look later get theirs.
 
-/** Jobs that are listed first: enough for hosts that look at the same time to find a job each. */
+/** Jobs that one fetch takes. More of them would keep Redis from other calls. */
+const MOST_TAKEN = 32;
+/** Jobs that are listed first, or twice those that the host takes: hosts that look at the same time find jobs too. */
 const FIRST_PLACES = 16;
 /** Jobs that one fetch lists further, an equal part of each line. The next fetch continues after them. */
 const FURTHER_PLACES = 400;
-/** Jobs that one call tries to lock. */
-const MOST_TRIED = 8;
+/** Jobs that one call tries to lock beyond those that it takes, as other hosts may have locked some. */
+const MORE_TRIED = 7;
 const MOST_REMEMBERED = 10_000;
 /** How long a session is left to hosts that meet its wishes, from when it is the next one of its tenant. */
 const WISH_MS = 2_000;
@@ -39,6 +42,13 @@ export interface FetcherOptions {
   serves?(job: SessionJob): Promise<ServeVerdict>;
   /** Tells whether another host that can take the session meets more of its wishes. Default: never. */
   isWishedElsewhere?(job: SessionJob, image: string | undefined): Promise<boolean>;
+}
+
+export interface FetchLimits {
+  /** Most sessions that the host takes; 1 by default. */
+  most?: number;
+  /** Tenants of which it takes none. */
+  passedOver?: readonly string[];
 }
 
 export type ServeVerdict = boolean | { image: string };
@@ -69,34 +79,39 @@ export class Fetcher {
     return this.#nextWishEndMs;
   }
 
-  /** Takes the next job of a tenant that is not passed over. */
-  async fetch(passedOver: readonly string[] = []): Promise<SessionJob | undefined> {
+  /** Takes the next jobs, at most this host's part of those that wait. */
+  async fetch({ most: wanted = 1, passedOver = [] }: FetchLimits): Promise<SessionJob[]> {
     this.#nextWishEndMs = undefined;
-    const first = await this.#takeFrom({ from: new Map(), places: FIRST_PLACES, shared: false, passedOver });
-    if (first.taken !== undefined || first.listed.length < FIRST_PLACES) return first.taken;
-    const further = await this.#takeFrom({ from: this.#further, places: FURTHER_PLACES, shared: true, passedOver });
-    if (further.taken === undefined) this.#readOnBehind(further.listed);
+    const most = Math.min(wanted, MOST_TAKEN);
+    const places = Math.max(FIRST_PLACES, 2 * most);
+    const first = await this.#takeFrom({ from: new Map(), places, shared: false, passedOver }, most);
+    if (first.taken.length > 0 || first.listed.length < places) return first.taken;
+    const furtherLook = { from: this.#further, places: FURTHER_PLACES, shared: true, passedOver };
+    const further = await this.#takeFrom(furtherLook, most);
+    if (further.taken.length === 0) this.#readOnBehind(further.listed);
     return further.taken;
   }
 
   /** Takes the first of the listed jobs that this host can serve. */
   async #takeFrom(
     look: Pick<Look, 'from' | 'places' | 'shared' | 'passedOver'>,
-  ): Promise<{ taken: SessionJob | undefined; listed: WaitingJob[] }> {
-    const { redis, fleet, hostId, lockMs } = this.#options;
+    wanted: number,
+  ): Promise<{ taken: SessionJob[]; listed: WaitingJob[] }> {
+    const { redis, fleet, hostId: host, lockMs } = this.#options;
     for (;;) {
       const [weights, quotas] = [this.#options.weights?.() ?? {}, this.#options.quotas?.() ?? {}];
       const served = [...this.#served];
-      const { at, others, jobs: listed } = await lookAtQueues(redis, fleet, { ...look, served, weights, quotas });
+      const { at, others, part, jobs } = await lookAtQueues(redis, fleet, { ...look, served, weights, quotas });
       // Sessions of these classes may be next, so the host looks again.
       if (this.#serveMore(others)) continue;
-      const servable = (await this.#servable(listed, at)).map((waiting) => {
+      const most = Math.min(wanted, part);
+      const servable = (await this.#servable(jobs, at, most + MORE_TRIED)).map((waiting) => {
         const { tenant } = waiting.job;
         return { ...waiting, quota: Object.hasOwn(quotas, tenant) ? quotas[tenant] : undefined };
       });
-      if (servable.length === 0) return { taken: undefined, listed };
-      const taken = servable[await lockFirstWaiting(redis, fleet, hostId, lockMs, servable)];
-      if (taken !== undefined) return { taken: taken.job, listed };
+      if (servable.length === 0) return { taken: [], listed: jobs };
+      const taken = await lockFirstWaiting(redis, fleet, { host, lockMs, most }, servable);
+      if (taken.length > 0) return { taken: taken.map(({ job }) => job), listed: jobs };
       // Other hosts took all candidates, or their tenants reached their quotas: look again.
     }
   }
@@ -108,18 +123,24 @@ export class Fetcher {
     return offered.length > 0;
   }
 
-  async #servable(listed: readonly WaitingJob[], at: number): Promise<Candidate[]> {
+  /** Returns the first `most` of the listed jobs that this host can serve. Decides about as many at once. */
+  async #servable(listed: readonly WaitingJob[], at: number, most: number): Promise<Candidate[]> {
     const servable: Candidate[] = [];
-    for (const waiting of listed) {
-      const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, waiting.placementClass);
-      // The id names no session of the queue's tenant, so no host can do anything with the job.
-      if (job === undefined || queueOf(job) !== waiting.queue)
-        // What else its tenant has written there may prevent this. Then the job stays, behind others of the tenant.
-        await this.#queues.removeWaiting(waiting.queue, waiting.id).catch(() => {});
-      else if (await this.#takes(waiting, job, at)) servable.push({ ...waiting, job });
-      if (servable.length === MOST_TRIED) break;
+    for (let from = 0; from < listed.length && servable.length < most; from += most) {
+      const some = listed.slice(from, from + most).map((waiting) => this.#toCandidate(waiting, at));
+      servable.push(...(await Promise.all(some)).filter((candidate) => candidate !== undefined));
     }
-    return servable;
+    return servable.slice(0, most);
+  }
+
+  async #toCandidate(waiting: WaitingJob, at: number): Promise<Candidate | undefined> {
+    const job = parseSessionJob({ id: waiting.id, data: tryJson(waiting.data) }, waiting.placementClass);
+    if (job !== undefined && queueOf(job) === waiting.queue)
+      return (await this.#takes(waiting, job, at)) ? { ...waiting, job } : undefined;
+    // The id names no session of the queue's tenant, so no host can do anything with the job. What else its tenant has
+    // written there may prevent that it is removed. Then the job stays, behind others of the tenant.
+    await this.#queues.removeWaiting(waiting.queue, waiting.id).catch(() => {});
+    return undefined;
   }
 
   async #takes(waiting: WaitingJob, job: SessionJob, at: number): Promise<boolean> {

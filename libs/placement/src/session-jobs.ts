@@ -7,7 +7,7 @@ import { listOwn } from './bullmq/list-own.ts';
 import { publishDemand } from './bullmq/look.ts';
 import { type Lock, renew } from './bullmq/renew.ts';
 import { requeue } from './bullmq/requeue.ts';
-import { Fetcher, type FetcherOptions } from './fetcher.ts';
+import { Fetcher, type FetcherOptions, type FetchLimits } from './fetcher.ts';
 import { jobIdOf, type NewSessionJob, queueOf, type SessionJob } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
@@ -24,10 +24,10 @@ type HeldLock = Lock & { job: SessionJob };
 
 export interface SessionJobs {
   /**
-   * Locks the next waiting session that this host can run for `lockMs`, of none of the tenants that it passes over.
-   * Resolves with undefined if there is none.
+   * Locks the next waiting sessions that this host can run for `lockMs`: at most an equal part for each live host, so
+   * that no host takes all sessions of a burst. Resolves with none if none waits.
    */
-  fetch(passedOver?: readonly string[]): Promise<SessionJob | undefined>;
+  fetch(limits?: FetchLimits): Promise<SessionJob[]>;
   /** Time until `fetch` takes the first session that it left to hosts that meet its wishes. Undefined without one. */
   nextWishEndMs(): number | undefined;
   /** Lists the sessions whose lock names this host, such as those that it owned before it restarted. */
@@ -66,7 +66,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
   const fetcher = new Fetcher(options, queues);
 
   return {
-    fetch: (passedOver) => fetcher.fetch(passedOver),
+    fetch: (limits = {}) => fetcher.fetch(limits),
     nextWishEndMs: () => fetcher.nextWishEndMs,
 
     listOwn: () => listOwn(redis, fleet, hostId),

@@ -9,7 +9,7 @@ const USUAL_FREE_DISK_BYTES = 1_024 * MIB;
 export interface Opening {
   /** Sessions that were being opened at the measurement, or were taken since. */
   sessions: number;
-  /** Sessions that wait here until others have been opened. */
+  /** Sessions that wait here until others have been opened, and those that were just taken. */
   waiting: number;
   /** Number of waiting sessions with which the host takes no further one. */
   mostWaiting: number;

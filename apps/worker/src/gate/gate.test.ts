@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Gate, openGate } from './gate.ts';
@@ -14,6 +15,12 @@ const SHORT = 'The memory of the host has 100 MiB free of 8000 MiB; SHELLFLEET_M
 const onRoom = vi.fn();
 let engineProblem: string | undefined;
 let gate: Gate;
+
+/** Takes a session that begins to open at once. */
+async function take(): Promise<void> {
+  gate.taken(Promise.resolve());
+  await vi.advanceTimersByTimeAsync(0);
+}
 
 const setFree = (mib: number, kills = 0) => {
   room.memory = { freeBytes: mib * MIB, totalBytes: 8_000 * MIB, kills };
@@ -44,15 +51,15 @@ afterEach(async () => {
 
 describe('the gate of a host', () => {
   test('closes with a shortage, says since which refusal, and reports room again', async () => {
-    expect([gate.admits(), gate.describe().refusal]).toEqual([true, null]);
+    expect([gate.admits() > 0, gate.describe().refusal]).toEqual([true, null]);
     setFree(100);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([gate.admits(), gate.problems()]).toEqual([false, [SHORT]]);
+    expect([gate.admits(), gate.problems()]).toEqual([0, [SHORT]]);
     expect(onRoom).not.toHaveBeenCalled();
     setFree(1_000);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(onRoom).toHaveBeenCalledOnce();
-    expect(gate.admits()).toBe(true);
+    expect(gate.admits()).toBeGreaterThan(0);
     expect(gate.describe()).toEqual({
       ...{ reason: null, refusal: { at: '1970-01-01T00:00:01.000Z', reason: SHORT }, opening: 0 },
       ...{ freeMemoryBytes: 1_000 * MIB, leastMemoryBytes: 256 * MIB, sessionBytes: 16 * MIB, ranOutAt: null },
@@ -62,23 +69,23 @@ describe('the gate of a host', () => {
 
   test('is closed while an engine makes no sandboxes', () => {
     engineProblem = 'The engine does not answer.';
-    expect([gate.admits(), gate.problems(), gate.describe().reason]).toEqual([false, [engineProblem], engineProblem]);
+    expect([gate.admits(), gate.problems(), gate.describe().reason]).toEqual([0, [engineProblem], engineProblem]);
   });
 
   test('counts what it took since memory was measured, and what is being opened', async () => {
     expect(gate.places()).toBe(47);
     let taken = 0;
-    for (; gate.admits(); taken += 1) gate.taken();
+    for (; gate.admits() > 0; taken += 1) await take();
     expect([taken, gate.places(), gate.problems()]).toEqual([47, 0, []]);
     const opening = Promise.withResolvers<void>();
     const opened = gate.limitOpening(() => opening.promise);
     setFree(271);
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([gate.admits(), gate.describe().opening]).toEqual([false, 1]);
+    expect([gate.admits(), gate.describe().opening]).toEqual([0, 1]);
     opening.resolve();
     await opened;
     await vi.advanceTimersByTimeAsync(1_000);
-    expect([gate.admits(), gate.describe().opening]).toEqual([true, 0]);
+    expect([gate.admits(), gate.describe().opening]).toEqual([1, 0]);
   });
 
   test('pauses after kills for the memory of the host, and keeps more memory free', async () => {
@@ -88,7 +95,7 @@ describe('the gate of a host', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     const ranOut = 'The memory of the host ran out at 1970-01-01T00:00:02.000Z, and the kernel killed processes.';
     expect([gate.admits(), gate.problems(), gate.describe()]).toMatchObject([
-      false,
+      0,
       [],
       {
         ...{ reason: `${ranOut} It takes no session until 1970-01-01T00:00:12.000Z.`, leastMemoryBytes: 512 * MIB },
@@ -99,7 +106,7 @@ describe('the gate of a host', () => {
       `${ranOut} It keeps 512 MiB free for now, and counts 32 MiB for each session that is being opened. Lower SHELLFLEET_SLOTS, or the sessions' limits.memoryBytes.`,
     ]);
     await vi.advanceTimersByTimeAsync(10_000);
-    expect([gate.admits(), gate.places()]).toEqual([true, 3]);
+    expect([gate.admits(), gate.places()]).toEqual([3, 3]);
     setFree(400, 2);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(gate.problems()).toEqual([
@@ -109,20 +116,32 @@ describe('the gate of a host', () => {
     gate.ranOutOfMemory();
     expect(gate.describe()).toMatchObject({ leastMemoryBytes: 1_024 * MIB, sessionBytes: 64 * MIB });
     await vi.advanceTimersByTimeAsync(30 * 60_000);
-    expect([gate.admits(), gate.warnings(), gate.describe().leastMemoryBytes]).toEqual([true, [], 256 * MIB]);
+    expect([gate.admits() > 0, gate.warnings(), gate.describe().leastMemoryBytes]).toEqual([true, [], 256 * MIB]);
   });
 
   test('is closed while many wait to be opened, and reports each that was opened', async () => {
     const first = Promise.withResolvers<void>();
     const rest = Promise.withResolvers<void>();
     const begun = [gate.limitOpening(() => first.promise)];
-    while (gate.admits()) begun.push(gate.limitOpening(() => rest.promise));
+    while (gate.admits() > 0) begun.push(gate.limitOpening(() => rest.promise));
     expect(gate.describe().reason).toMatch(/^\d+ sessions of this host wait until others have been opened\.$/);
     first.resolve();
     await begun[0];
     expect(onRoom).toHaveBeenCalled();
-    expect(gate.admits()).toBe(true);
+    expect(gate.admits()).toBe(1);
     rest.resolve();
     await Promise.all(begun);
+  });
+
+  test('takes no more at once than may wait here, and further ones when those open', async () => {
+    setFree(7_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    const begun = Promise.withResolvers<void>();
+    const most = gate.admits();
+    for (let taken = 0; taken < most; taken += 1) gate.taken(taken === 0 ? begun.promise : new Promise(() => {}));
+    expect([most, gate.admits()]).toEqual([8 * availableParallelism(), 0]);
+    begun.resolve();
+    await vi.waitFor(() => expect(onRoom).toHaveBeenCalledOnce());
+    expect(gate.admits()).toBe(1);
   });
 });

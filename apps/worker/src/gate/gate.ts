@@ -9,12 +9,13 @@ import { type Lesson, learn } from './lesson.ts';
 import type { Room } from './read-room.ts';
 import { describeLesson, findPause, reserveOf, type Thresholds } from './reserve.ts';
 
-// The gate decides, before each fetch of a session, whether this host takes one.
+// The gate decides, before each fetch of sessions, how many this host takes.
 // GATE-1. With a shortage (of memory, of disk, by pressure, of an engine) the host opens no shell, and its sessions
 //         without one leave.
 // GATE-2. Memory is measured at intervals. Sessions that were being opened then, and those taken since, count with an
 //         estimate in addition. For their sake the host takes no further session, but none leaves.
-// GATE-3. While many sessions wait here to be opened, further ones wait in the queue, where any host can take them.
+// GATE-3. While many sessions wait here to be opened, or were just taken, further ones wait in the queue, where any
+//         host can take them.
 // GATE-4. When the kernel kills processes for the memory of the whole host, the host takes no session for a moment, and
 //         keeps more memory free from then on (lesson.ts).
 
@@ -22,7 +23,7 @@ import { describeLesson, findPause, reserveOf, type Thresholds } from './reserve
 const INTERVAL_MS = 1_000;
 /** Sessions opened at a time. More of them delay each other. */
 const OPENED_AT_A_TIME = 2 * availableParallelism();
-/** Enough for the next openings to begin without a wait for Redis. */
+/** Enough for the next openings to begin without a wait for Redis, also after a batch of sessions was taken. */
 const MOST_WAITING = 4 * OPENED_AT_A_TIME;
 
 export interface GateOptions {
@@ -40,12 +41,12 @@ export interface GateOptions {
 export interface Gate {
   /** Returns why this host opens no shells at present, one sentence each (GATE-1). */
   problems(): string[];
-  /** Returns whether the host takes a session now. A refusal is reported in `describe`. */
-  admits(): boolean;
+  /** Returns how many sessions the host takes now. The reason for none is reported in `describe`. */
+  admits(): number;
   /** Returns the number of further sessions for which the host has memory (GATE-2). */
   places(): number;
-  /** Counts a session that was taken (GATE-2). */
-  taken(): void;
+  /** Counts a session that was taken (GATE-2). `begun` resolves when it begins to open, or needs that no more. */
+  taken(begun: Promise<unknown>): void;
   /** Tells that the kernel killed processes because the memory of the host ran out (GATE-4). */
   ranOutOfMemory(): void;
   /** Returns what the operator should know, one sentence each. */
@@ -64,6 +65,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   let room = await options.readRoom(stateDirectory);
   let shortages: string[] = [];
   let unmeasured = 0;
+  /** Number of sessions that were taken and have not begun to open. */
+  let coming = 0;
   let refusal: HostGate['refusal'] = null;
   let refusedLast = false;
   let lesson: Lesson | undefined;
@@ -85,36 +88,43 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const { memory: before } = room;
     room = await options.readRoom(stateDirectory);
     if (hasRunOut([before, room.memory], thresholds.leastFree.memoryBytes)) ranOutOfMemory();
-    unmeasured = limit.activeCount + limit.pendingCount;
+    unmeasured = limit.activeCount + limit.pendingCount + coming;
     judge();
   };
   const rounds = repeat(measure, { everyMs: options.intervalMs ?? INTERVAL_MS });
 
+  const waiting = () => limit.pendingCount + coming;
+  const onBegun = () => {
+    if (refusedLast) onRoom();
+  };
   const problems = () => [engineProblem(), ...shortages].filter((problem) => problem !== undefined);
   const reason = (): string | undefined => {
     const found = problems();
     if (found.length > 0) return found.join(' ');
-    const opening = { sessions: unmeasured, waiting: limit.pendingCount, mostWaiting: MOST_WAITING };
+    const opening = { sessions: unmeasured, waiting: waiting(), mostWaiting: MOST_WAITING };
     return findPause(lesson, Date.now()) ?? findCrowd(room, opening, thresholds, reserve());
   };
+  const places = () => countPlaces(room, { sessions: unmeasured }, thresholds, reserve());
   return {
     problems,
     admits() {
       const why = reason();
       refusedLast = why !== undefined;
       if (why !== undefined) refusal = { at: new Date().toISOString(), reason: why };
-      return !refusedLast;
+      return refusedLast ? 0 : Math.min(places(), MOST_WAITING - waiting());
     },
-    places: () => countPlaces(room, { sessions: unmeasured }, thresholds, reserve()),
-    taken() {
+    places,
+    taken(begun) {
       unmeasured += 1;
+      coming += 1;
+      void begun.finally(() => {
+        coming -= 1;
+        onBegun();
+      });
     },
     ranOutOfMemory,
     warnings: () => describeLesson(lesson, reserve(), Date.now()),
-    limitOpening: (open) =>
-      limit(open).finally(() => {
-        if (refusedLast) onRoom();
-      }),
+    limitOpening: (open) => limit(open).finally(onBegun),
     describe: () => ({
       ...{ reason: reason() ?? null, refusal, opening: limit.activeCount + limit.pendingCount },
       ...{ freeMemoryBytes: room.memory.freeBytes, freeDiskBytes: room.disk?.freeBytes ?? null },

@@ -53,6 +53,11 @@ export class HostedSession {
     this.#hosting.wakeUps.notify();
   }
 
+  /** Resolves when the session first opens a shell, runs an entry or waits. */
+  get begun(): Promise<void> {
+    return this.#hosting.begun;
+  }
+
   get running(): EntryRun | undefined {
     const { activity } = this.#hosting;
     return activity.type === 'runs' ? activity.run : undefined;

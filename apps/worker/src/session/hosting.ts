@@ -1,4 +1,4 @@
-import { Notifier } from '@shellfleet/concurrency';
+import { Notifier, withResolvers } from '@shellfleet/concurrency';
 import type { EntryRun } from '../run/entry-run.ts';
 
 /** State of a session on this host. In each of them an entry may run. */
@@ -52,6 +52,7 @@ export class Hosting {
   readonly #unwanted = new AbortController();
   /** Entries that a caller cancelled and generations that a caller closed, perhaps before the session was adopted. */
   readonly #cancelled = new Set<string>();
+  readonly #begun = withResolvers<void>();
   #state: HostingState = 'starting';
   #activity: Activity = { type: 'steps' };
 
@@ -61,6 +62,11 @@ export class Hosting {
 
   get activity(): Activity {
     return this.#activity;
+  }
+
+  /** Resolves with the first activity other than steps. */
+  get begun(): Promise<void> {
+    return this.#begun.promise;
   }
 
   /** Aborts when this host has lost the session. */
@@ -116,6 +122,7 @@ export class Hosting {
   /** Runs `work`, and shows `activity` to others while it runs. */
   async during<T>(activity: Activity, work: () => Promise<T>): Promise<T> {
     this.#activity = activity;
+    this.#begun.resolve();
     if (activity.type === 'runs') this.#cancelIfOver(activity.run);
     return work().finally(() => {
       this.#activity = { type: 'steps' };

@@ -60,14 +60,20 @@ export class HostedSessions {
     await Promise.all([...this.#sessions.values()].map(({ session }) => session.declare(redis)));
   }
 
-  /** Serves a session until it leaves its slot. `found` is its living sandbox, if any. */
-  serve(job: SessionJob, found?: Sandbox, failures = 0): void {
+  /**
+   * Serves a session until it leaves its slot. `found` is its living sandbox, if any. Resolves when the session begins
+   * to open a shell, or needs none yet.
+   */
+  serve(job: SessionJob, found?: Sandbox, failures = 0): Promise<void> {
     const { stopping, onEnded, tenants } = this.#options;
-    if (stopping.aborted) return;
+    if (stopping.aborted) return Promise.resolve();
     const member = memberOf(job);
     // The job can be back before the previous generation has ended here.
     const previous = this.#sessions.get(member)?.done;
-    if (previous !== undefined) return void previous.then(() => this.serve(job, found, failures));
+    if (previous !== undefined) {
+      void previous.then(() => this.serve(job, found, failures));
+      return Promise.resolve();
+    }
     tenants.follow(job.tenant);
     const session = new HostedSession(job, this.#host);
     const from = performance.now();
@@ -82,8 +88,9 @@ export class HostedSessions {
       const pauseMs = RETRY_PAUSES_MS[failures];
       if (how === 'ended' || pauseMs === undefined) return;
       await delay(pauseMs, undefined, { ref: false });
-      this.serve(job, found, failures + 1);
+      void this.serve(job, found, failures + 1);
     });
+    return Promise.race([session.begun, served]).then(() => {});
   }
 
   /** Wakes all sessions after a change of the rules or of the fleet's configuration. */

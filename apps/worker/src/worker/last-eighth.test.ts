@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tenantsWithTheirPart } from './last-eighth.ts';
+import { takenAtOnce, tenantsWithTheirPart } from './last-eighth.ts';
 
 describe('the last eighth of the places of a host', () => {
   test.each([
@@ -13,5 +13,14 @@ describe('the last eighth of the places of a host', () => {
     ['follows the memory, of which there may be less than slots', { a: 20 }, 22, ['a']],
   ])('%s', (_what, held, places, tenants) => {
     expect(tenantsWithTheirPart(new Map(Object.entries(held)), places)).toEqual(tenants);
+  });
+
+  test.each([7, 8, 15, 16, 22, 400])('is judged again when a batch has reached it, with %i places', (places) => {
+    const most = takenAtOnce(new Map([['a', 3]]), places);
+    expect(tenantsWithTheirPart(new Map([['a', 3 + most - 1]]), places)).toEqual([]);
+    const isFull = 3 + most === places;
+    expect(tenantsWithTheirPart(new Map([['a', 3 + most]]), places)).toEqual(['a']);
+    expect(takenAtOnce(new Map([['a', 3 + most]]), places)).toBe(1);
+    expect(isFull).toBe(places < 8);
   });
 });

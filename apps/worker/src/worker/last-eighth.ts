@@ -11,7 +11,13 @@ const PART = 1 / 8;
  */
 export function tenantsWithTheirPart(held: ReadonlyMap<string, number>, places: number): string[] {
   const part = places * PART;
-  const taken = [...held.values()].reduce((sum, count) => sum + count, 0);
-  if (places - taken > part) return [];
+  if (places - countAll(held) > part) return [];
   return [...held].flatMap(([tenant, count]) => (count >= part ? [tenant] : []));
 }
+
+/** Returns how many further sessions the host can take before `tenantsWithTheirPart` changes; at least one. */
+export function takenAtOnce(held: ReadonlyMap<string, number>, places: number): number {
+  return Math.max(1, Math.ceil(places - countAll(held) - places * PART));
+}
+
+const countAll = (held: ReadonlyMap<string, number>) => [...held.values()].reduce((sum, count) => sum + count, 0);

@@ -132,7 +132,7 @@ async function takeBack(
     if (state === 'running' && owned.has(member) && !living.has(member)) living.set(member, sandbox);
     else leftovers.push(sandbox);
   }
-  for (const job of own) sessions.serve(job, living.get(memberOf(job)));
+  for (const job of own) void sessions.serve(job, living.get(memberOf(job)));
   if (own.length > 0) logger.info({ sessions: own.length, adoptable: living.size }, 'worker.restarted');
   return { removed: Promise.all(leftovers.map((sandbox) => removeSandbox(sandbox, logger))) };
 }

@@ -1,22 +1,24 @@
--- lock-job: give a host the first of these jobs that still waits and whose tenant holds fewer slots than its quota.
+-- lock-job: give a host the first of these jobs that still wait and whose tenants hold fewer slots than their quotas.
 -- Writes what BullMQ writes when it hands out the head of a queue, and when the queue's tenant was given a slot.
 -- KEYS 1 queues
--- ARGV 1 prefix of the queues · 2 host · 3 lock ms · then for each job: its queue · its id · its tenant's quota, or ''
--- Returns the place of the job in the arguments, from 1 · 0 none may be taken any more
-local prefix, host, lock_ms = ARGV[1], ARGV[2], ARGV[3]
+-- ARGV 1 prefix of the queues · 2 host · 3 lock ms · 4 the most jobs · then for each job: its queue · its id · its
+--      tenant's quota, or ''
+-- Returns the places of the locked jobs in the arguments, from 1
+local prefix, host, lock_ms, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local time = redis.call('TIME')
-local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
--- Returns whether the tenant of a queue holds as many slots as its quota.
-local function at_quota(queue, quota)
-  if quota == nil then return false end
-  local owner, held = string.match(queue, '@(.+)$'), 0
+local at = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = string.format('%.0f', at)
+-- Returns the number of slots that a tenant holds.
+local function count_held(owner)
+  local held = 0
   for _, name in ipairs(redis.call('SMEMBERS', KEYS[1] .. ':' .. owner)) do
     held = held + (tonumber(redis.pcall('LLEN', prefix .. ':' .. name .. ':' .. 'active')) or 0)
   end
-  return held >= quota
+  return held
 end
--- Locks a job, if it still waits. Returns whether it did.
-local function lock(queue, job)
+-- Locks a job, if it still waits. Returns whether it did. `given` is the number of jobs that this call locked before,
+-- as the next slot goes, among equals, to the tenant that was given its last one first.
+local function lock(queue, job, given)
   local keys = prefix .. ':' .. queue .. ':'
   if redis.call('LREM', keys .. 'wait', -1, job) + redis.call('ZREM', keys .. 'prioritized', job) == 0 then return false end
   -- A job without data was removed.
@@ -25,14 +27,22 @@ local function lock(queue, job)
   redis.call('HINCRBY', keys .. job, 'ats', 1)
   redis.call('LPUSH', keys .. 'active', job)
   redis.call('SET', keys .. job .. ':lock', host, 'PX', lock_ms)
-  redis.call('ZADD', KEYS[1], now, queue)
+  redis.call('ZADD', KEYS[1], string.format('%.3f', at + given / 1000), queue)
   return true
 end
-for i = 4, #ARGV, 3 do
-  if not at_quota(ARGV[i], tonumber(ARGV[i + 2])) then
+-- Slots that tenants with a quota hold, this call's included.
+local held, locked = {}, {}
+for i = 5, #ARGV, 3 do
+  if #locked == most then break end
+  local owner, quota = string.match(ARGV[i], '@(.+)$'), tonumber(ARGV[i + 2])
+  if quota and not held[owner] then held[owner] = count_held(owner) end
+  if not quota or held[owner] < quota then
     -- The call fails if the tenant has written other data to its queue, which must not hold up other tenants.
-    local is_valid, is_locked = pcall(lock, ARGV[i], ARGV[i + 1])
-    if is_valid and is_locked then return (i - 1) / 3 end
+    local is_valid, is_locked = pcall(lock, ARGV[i], ARGV[i + 1], #locked)
+    if is_valid and is_locked then
+      locked[#locked + 1] = (i - 2) / 3
+      if quota then held[owner] = held[owner] + 1 end
+    end
   end
 end
-return 0
+return locked

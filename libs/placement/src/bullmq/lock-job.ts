@@ -1,21 +1,22 @@
 import type { FleetKeys } from '@shellfleet/protocol';
-import { asNumber, runScript } from '@shellfleet/redis';
+import { asArray, asNumber, runScript } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { definePlacementScript } from '../define-script.ts';
 
 const script = definePlacementScript('lock-job');
 
 /**
- * Locks the first of these jobs that still waits, for a host, unless its tenant has as many slots as its quota. Returns
- * the index of that job, or -1 if there is none.
+ * Locks the first of these jobs that still wait, at most `most`, for a host. Leaves out those of tenants that have as
+ * many slots as their quotas. Returns the locked jobs.
  */
-export async function lockFirstWaiting(
+export async function lockFirstWaiting<J extends { queue: string; id: string; quota: number | undefined }>(
   redis: Redis,
   fleet: FleetKeys,
-  host: string,
-  lockMs: number,
-  jobs: readonly { queue: string; id: string; quota: number | undefined }[],
-): Promise<number> {
+  { host, lockMs, most }: { host: string; lockMs: number; most: number },
+  jobs: readonly J[],
+): Promise<J[]> {
   const args = jobs.flatMap(({ queue, id, quota = '' }) => [queue, id, quota]);
-  return asNumber(await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, host, lockMs, ...args])) - 1;
+  const reply = await runScript(redis, script, [fleet.queues], [fleet.sessionQueues, host, lockMs, most, ...args]);
+  const places = new Set(asArray(reply, script.name).map(asNumber));
+  return jobs.filter((_job, index) => places.has(index + 1));
 }

@@ -3,16 +3,19 @@
 -- a slot or since its next job was added. A tenant's own jobs are taken by the time at which they were added, where a
 -- priority of n counts as n minutes later. A job that a host has lost is the tenant's first one.
 -- Leaves out the tenants that hold as many slots as their quota, and those that the host passes over.
--- With a fifth key, writes what the tenants hold and wait for there instead, unless that was written within a second.
--- KEYS 1 queues · 2 noted · 3 tenants · 4 waiting-queues · 5 demand
+-- With a sixth key, writes what the tenants hold and wait for there instead, unless that was written within a second.
+-- KEYS 1 queues · 2 noted · 3 tenants · 4 waiting-queues · 5 hosts · 6 demand
 -- ARGV 1 prefix of the queues · 2 JSON: {served: class → true, weights: tenant → weight, quotas: tenant → most
 --      slots, passedOver: tenant → true, from: line → position of the first job that is read, places: how many jobs,
---      shared: whether each line gives an equal part}; with a fifth key only {weights, quotas}
--- Returns the time of Redis in ms · the other classes in which jobs wait, with spaces between them · then for each job
---      of a served class: its queue · its line · its id · its data · how many wait behind it in its line · since when
---      it has been the next one of its tenant (ms), 0 if it is not
-local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[5]
+--      shared: whether each line gives an equal part}; with a sixth key only {weights, quotas}
+-- Returns the time of Redis in ms · the other classes in which jobs wait, with spaces between them · an equal part for
+--      each live host of the jobs that may be taken, rounded up · then for each job of a served class: its queue · its
+--      line · its id · its data · how many wait behind it in its line · since when it has been the next one of its
+--      tenant (ms), 0 if it is not
+local prefix, asked, demand = ARGV[1], cjson.decode(ARGV[2]), KEYS[6]
 local DEMAND_MS, DEMAND_AGE_MS = 5000, 900
+-- Age of the last heartbeat of a live host. It has the time of the host, so a difference between clocks is allowed for.
+local HOST_AGE_MS = 10000
 if demand and redis.call('PTTL', demand) > DEMAND_MS - DEMAND_AGE_MS then return {} end
 local tenants, waiting, lines, others = {}, {}, 0, {}
 take_noted(KEYS[2], KEYS[3], KEYS[1], KEYS[4])
@@ -71,16 +74,19 @@ local function before(a, b)
 end
 
 local each = asked.shared and math.max(1, math.floor(asked.places / lines)) or asked.places or 1
-local turns = {}
+local turns, takeable = {}, 0
 for _, tenant in ipairs(waiting) do
   tenant.room = (asked.quotas[tenant.name] or math.huge) - tenant.held
   if demand or tenant.room > 0 and not asked.passedOver[tenant.name] then
     tenant.left = 0
+    local count = 0
     for _, line in ipairs(tenant.lines) do
       line.last = math.min(line.count, line.at + each)
       tenant.left = tenant.left + line.last - line.at
+      count = count + line.count
       read(line)
     end
+    takeable = takeable + math.min(count, tenant.room)
     tenant.since = math.max(tenant.since, first(tenant).added)
     turns[#turns + 1] = {tenant = tenant, share = demand and 0 or tenant.held / tenant.weight}
   end
@@ -109,7 +115,10 @@ for n = 1, math.min(#turns, most) do
 end
 table.sort(turns, before)
 local time = redis.call('TIME')
-local reply = {string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), table.concat(others, ' ')}
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local hosts = takeable > 0 and redis.call('ZCOUNT', KEYS[5], string.format('%.0f', now - HOST_AGE_MS), '+inf') or 1
+local part = math.ceil(takeable / math.max(1, hosts))
+local reply = {string.format('%.0f', now), table.concat(others, ' '), part}
 for n = 1, math.min(#turns, most) do
   local tenant = turns[n].tenant
   local line = first(tenant)

@@ -25,6 +25,8 @@ interface LookReply {
   at: number;
   /** other classes in which jobs wait */
   others: string[];
+  /** an equal part for each live host of the jobs that may be taken, rounded up */
+  part: number;
   jobs: WaitingJob[];
 }
 
@@ -52,16 +54,15 @@ export async function lookAtQueues(redis: Redis, fleet: FleetKeys, look: Look): 
   const { served, passedOver, from, ...rest } = look;
   const sets = { served: toSet(served), passedOver: toSet(passedOver) };
   const asked = JSON.stringify({ ...rest, ...sets, from: Object.fromEntries(from) });
-  const keys = [fleet.queues, fleet.noted, fleet.tenants, fleet.waitingQueues];
-  const reply = asArray(await runScript(redis, script, keys, [fleet.sessionQueues, asked]), script.name);
+  const reply = asArray(await runScript(redis, script, keysOf(fleet), [fleet.sessionQueues, asked]), script.name);
   const jobs: WaitingJob[] = [];
-  for (let at = 2; at + FIELDS <= reply.length; at += FIELDS) {
+  for (let at = 3; at + FIELDS <= reply.length; at += FIELDS) {
     const [queue = '', line = '', id = '', data = '', behind, nextSince] = reply.slice(at, at + FIELDS).map(asString);
     const placementClass = parseSessionsQueue(queue)?.placementClass ?? '';
     jobs.push({ placementClass, queue, line, id, data, behind: asNumber(behind), nextSince: asNumber(nextSince) });
   }
   const others = asString(reply[1]).split(' ');
-  return { at: asNumber(reply[0]), others: others.filter((name) => name !== ''), jobs };
+  return { at: asNumber(reply[0]), others: others.filter((name) => name !== ''), part: asNumber(reply[2]), jobs };
 }
 
 /**
@@ -74,12 +75,9 @@ export async function publishDemand(
   { weights, quotas }: Pick<Look, 'weights' | 'quotas'>,
 ): Promise<void> {
   const asked = JSON.stringify({ weights, quotas });
-  await runScript(
-    redis,
-    script,
-    [fleet.queues, fleet.noted, fleet.tenants, fleet.waitingQueues, fleet.demand],
-    [fleet.sessionQueues, asked],
-  );
+  await runScript(redis, script, [...keysOf(fleet), fleet.demand], [fleet.sessionQueues, asked]);
 }
+
+const keysOf = (fleet: FleetKeys) => [fleet.queues, fleet.noted, fleet.tenants, fleet.waitingQueues, fleet.hosts];
 
 const toSet = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, true]));
