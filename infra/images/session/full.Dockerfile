@@ -4,7 +4,8 @@ FROM ${BASE_IMAGE}
 ARG PACKAGES
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ${PACKAGES} \
- && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED
+ && rm -rf /var/lib/apt/lists/* /usr/lib/python3*/EXTERNALLY-MANAGED \
+ && install -d -m 755 -o 1000 -g 1000 /workspace
 ARG USER_PATH
 ARG NPM_PREFIX
 ENV PATH=${USER_PATH} NPM_CONFIG_PREFIX=${NPM_PREFIX}

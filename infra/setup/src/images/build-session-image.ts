@@ -79,6 +79,8 @@ function mmdebstrapArgs(
     ...npm,
     '--customize-hook=echo "shellfleet:x:1000:1000::/workspace:/bin/bash" >> "$1/etc/passwd"',
     '--customize-hook=echo "shellfleet:x:1000:" >> "$1/etc/group"',
+    // A session's home, which the engine would otherwise copy into each container.
+    '--customize-hook=install -d -m 755 -o 1000 -g 1000 "$1/workspace"',
     // The sandbox is the user's own, so pip may install into it.
     '--customize-hook=rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED',
     // mmdebstrap copies these from this machine, on which the image must not depend.

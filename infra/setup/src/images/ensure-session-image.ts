@@ -104,5 +104,5 @@ async function buildFromPackages(deps: EnsureImageDeps, variant: SessionVariant)
 
 async function readDerived(root: string): Promise<{ image: string; packages: string[] }> {
   const packages = await readPackages(root, 'full');
-  return { image: `shellfleet/session:${recipeHash([publicSessionImage, '1', ...packages])}`, packages };
+  return { image: `shellfleet/session:${recipeHash([publicSessionImage, '2', ...packages])}`, packages };
 }

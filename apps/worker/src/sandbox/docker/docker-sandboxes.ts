@@ -26,7 +26,7 @@ import {
 import { openSessionDirectories, type SessionDirectories } from '../session-directory.ts';
 import { type Assignment, Assignments } from './assignments.ts';
 import { ContainerDisks } from './container-disks.ts';
-import { isMounted, listFiles, putFiles } from './container-files.ts';
+import { ContainerFiles, isMounted } from './container-files.ts';
 import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { ContainerPlanner, type PlannedImage, type PlannerOptions } from './container-planner.ts';
 import { readProcessorMs } from './container-processor.ts';
@@ -113,6 +113,7 @@ class DockerSandboxes implements Sandboxes {
   readonly #planner: ContainerPlanner;
   readonly #deaths: DeathWatch;
   readonly #disks: ContainerDisks;
+  readonly #files: ContainerFiles;
   readonly #uids: SessionUids | undefined;
   readonly #passwd: SessionPasswd;
   /** Ids of the sandboxes that this process creates or uses. All others are leftovers. */
@@ -130,6 +131,7 @@ class DockerSandboxes implements Sandboxes {
     const imageUsers = new ImageUsers(this.#passwd, options.allowances.users);
     this.#planner = new ContainerPlanner(engine, imageUsers, options, this.#uids !== undefined);
     this.#disks = disks;
+    this.#files = new ContainerFiles(engine, options.transport, () => directories.keeper());
   }
 
   async check(): Promise<void> {
@@ -188,7 +190,6 @@ class DockerSandboxes implements Sandboxes {
     signal?: AbortSignal,
     own?: OwnContainer & { sandboxId: string },
   ): Promise<UnassignedSandbox> {
-    const { transport } = this.#options;
     const { image } = asked;
     const fresh = this.#planner.newLabels();
     const { sandboxId } = fresh;
@@ -226,8 +227,7 @@ class DockerSandboxes implements Sandboxes {
       const sandbox = this.#toSandbox(containerId, image, labels, Date.now());
       void sandbox.died.then(() => workspace.close());
       await checkVolumes(this.#engine, containerId, plan.image, { directories: volumes, isCompared })
-        .then(() => listFiles(plan, request.passwd, transport, () => this.#directories.keeper()))
-        .then((files) => putFiles(this.#engine, containerId, files))
+        .then(() => this.#files.put(containerId, request))
         .then(() => signal?.throwIfAborted())
         .catch(async (error: unknown) => {
           await sandbox.remove();
