@@ -68,7 +68,10 @@ export interface UnassignedSandbox {
   readonly died: Promise<SandboxDeath>;
   /** Measures what the sandbox uses. Absent where nothing can be measured. */
   use?(): Promise<SandboxUse>;
-  /** Starts the keeper, which connects at once, so listen or attach before. Not called for adopted sandboxes. */
+  /**
+   * Starts the keeper, which connects at once, so listen or attach before. The keeper may connect before this resolves.
+   * Not called for adopted sandboxes.
+   */
   start(): Promise<void>;
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */
   remove(): Promise<void>;

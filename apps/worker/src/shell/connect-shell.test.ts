@@ -2,9 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { withResolvers } from '@shellfleet/concurrency';
 import { encodeFrame, FrameType, KEEPER_PROTOCOL_VERSION, uint32s, uint64s } from '@shellfleet/keeper';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Sandbox } from '../sandbox/sandbox.ts';
+import type { Sandbox, SandboxDeath } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
 
 const token = 'a'.repeat(64);
@@ -71,5 +73,28 @@ describe('connecting to a shell', () => {
       code: 'SESSION_START_FAILED',
       message: 'The keeper in the sandbox of a test did not answer within 500 ms.',
     });
+  });
+
+  test('uses the shell before the engine has answered that the sandbox runs', async () => {
+    const sandbox = sandboxWith((socket) => socket.write(hello()));
+    const { start } = sandbox;
+    const answered = withResolvers<void>();
+    sandbox.start = () => start().then(() => answered.promise);
+    const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
+    expect(shell.connected).toBe(true);
+    shell.disconnect();
+    answered.resolve();
+  });
+
+  test('fails with the reason of the engine when the sandbox ends because its start failed', async () => {
+    const death = withResolvers<SandboxDeath>();
+    const start = async () => {
+      death.resolve({ reason: 'exited', exitCode: 127 });
+      await nextTurn();
+      throw new Error('no such user');
+    };
+    const sandbox = { ...sandboxWith(() => {}), died: death.promise, start };
+    const options = { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} };
+    await expect(connectShell(sandbox, options)).rejects.toThrow('no such user');
   });
 });

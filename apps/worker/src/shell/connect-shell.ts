@@ -37,13 +37,22 @@ export async function connectKeeper<T>(
   const giveUp = new AbortController();
   const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
   let timer = setDeadline();
+  let isOver = false;
+  let started: Promise<void> | undefined;
   // The engine has a separate deadline. The keeper's deadline begins when the sandbox runs.
-  const start = async () => {
+  const start = () => {
     clearTimeout(timer);
-    await sandbox.start();
-    timer = setDeadline();
+    started = sandbox.start().then(() => {
+      if (!isOver) timer = setDeadline();
+    });
+    started.catch((error: unknown) => giveUp.abort(error));
+    return started;
   };
-  void sandbox.died.then(({ exitCode }) => giveUp.abort(deadOnArrival(sandbox, exitCode)));
+  void sandbox.died.then(async ({ exitCode }) => {
+    // A failed start is a better reason than the death that it causes.
+    await started?.catch(() => undefined);
+    giveUp.abort(deadOnArrival(sandbox, exitCode));
+  });
   try {
     const claim = {
       fence: options.fence,
@@ -53,6 +62,7 @@ export async function connectKeeper<T>(
     };
     return await connect(sandbox, claim, claimWith, options.start ? start : undefined);
   } finally {
+    isOver = true;
     clearTimeout(timer);
   }
 }
@@ -74,7 +84,8 @@ async function connect<T>(
   // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
-    await start?.();
+    // The keeper connects before the engine has written down that the container runs. The signal reports a failure.
+    void start?.();
     for (;;) {
       const transport = await listener.accept({ signal });
       try {
