@@ -11,11 +11,13 @@ import { percentile } from './measure/spread.ts';
 import { startWorker } from './rows/worker-process.ts';
 
 // `npm run opening`: the time from a new session to the Result of its first command, from a pool and without one, and
-// in which steps it is spent. `BURST` sessions at once, with as many sandboxes ready.
+// in which steps it is spent. `BURST` sessions at once, with as many sandboxes ready. `npm run opening -- --cold`
+// leaves out what is from a pool.
 
 const TIMES = 40;
 const BURST = 100;
-const POOL = BURST;
+const isColdOnly = process.argv.includes('--cold');
+const POOL = isColdOnly ? 0 : BURST;
 /** A session with other limits than those of the pool. */
 const COLD: SessionSpec = { limits: { pids: 200 } };
 const STEPS = ['queuedMs', 'startMs', 'runMs', 'totalMs'] as const;
@@ -29,10 +31,11 @@ const directory = await mkdtemp(join(tmpdir(), 'sf-opening-'));
 cleanup.defer(() => rm(directory, { recursive: true, force: true }));
 const redis = cleanup.use(await ensureRedis({ env: {}, directory, persistent: false, report }));
 const configPath = join(directory, 'config.yaml');
-await writeFile(configPath, `pools: [{ min: ${POOL}, max: ${POOL} }]\n`);
+const pools = isColdOnly ? [] : [{ min: POOL, max: POOL }];
+await writeFile(configPath, JSON.stringify({ pools }));
 const [namespace, sealKey] = [`opening-${randomUUID().slice(0, 8)}`, createSealKey()];
 const state = join(directory, 'state');
-const slots = 4 * POOL;
+const slots = 4 * BURST;
 const settings = {
   redisUrl: redis.url,
   namespace,
@@ -85,13 +88,19 @@ async function closeAll(): Promise<void> {
     if (now !== 'closed') await (await fleet.attach(id))?.close();
 }
 
-/** Creates and starts a container of the image with no keeper, and returns the time that the engine took. */
-async function startContainer(): Promise<number> {
+/** Returns the options of a session's container, for one without a keeper that is not the worker's. */
+async function optionsOf({ session }: Opened): Promise<Docker.ContainerCreateOptions> {
+  const label = [`shellfleet.namespace=${namespace}`, `shellfleet.session=${session.id}`];
+  const [found] = await docker.listContainers({ filters: { label } });
+  if (found === undefined) throw new Error(`the session ${session.id} has no container`);
+  const { Config: config, HostConfig } = await docker.getContainer(found.Id).inspect();
+  return { ...config, Hostname: '', Labels: {}, Entrypoint: ['sleep'], Cmd: ['60'], HostConfig };
+}
+
+/** Creates and starts a container, and returns the time that the engine took. */
+async function startContainer(options: Docker.ContainerCreateOptions): Promise<number> {
   const from = performance.now();
-  const container = await docker.createContainer({
-    ...{ Image: sessionImage, Entrypoint: ['sleep'], Cmd: ['60'], NetworkDisabled: true, User: '1000:1000' },
-    HostConfig: { Memory: 2 ** 29, NanoCpus: 1e9, PidsLimit: 200, LogConfig: { Type: 'none', Config: {} } },
-  });
+  const container = await docker.createContainer(options);
   await container.start();
   const ms = performance.now() - from;
   await container.remove({ force: true });
@@ -113,27 +122,39 @@ function show(name: string, all: readonly { ms: number; result?: Result }[]): vo
   rows.push({ name, p50: shown(times, 0.5), p95: shown(times, 0.95), ...Object.fromEntries(steps) });
 }
 
-await untilFull();
-const warm: Opened[] = [];
-for (let turn = 0; turn < TIMES; turn++) {
-  warm.push(await open({}));
-  await delay(50);
+async function measurePool(): Promise<void> {
+  await untilFull();
+  const warm: Opened[] = [];
+  for (let turn = 0; turn < TIMES; turn++) {
+    warm.push(await open({}));
+    await delay(50);
+  }
+  await check('warm', warm);
+  show('from a pool, one at a time', warm);
+  await closeAll();
+  await untilFull();
+  const burst = await Promise.all(Array.from({ length: BURST }, () => open({})));
+  await check('warm', burst);
+  show(`from a pool, ${BURST} at once`, burst);
+  await closeAll();
+  await untilFull();
 }
-await check('warm', warm);
-show('from a pool, one at a time', warm);
-await closeAll();
-await untilFull();
-const burst = await Promise.all(Array.from({ length: BURST }, () => open({})));
-await check('warm', burst);
-show(`from a pool, ${BURST} at once`, burst);
-await closeAll();
-await untilFull();
-const cold: Opened[] = [];
-for (let turn = 0; turn < TIMES; turn++) cold.push(await open(COLD));
-await check('cold', cold);
-show('cold, one at a time', cold);
-const engineAlone: { ms: number }[] = [];
-for (let turn = 0; turn < TIMES; turn++) engineAlone.push({ ms: await startContainer() });
-show('the engine alone', engineAlone);
+
+/** Takes turns with the engine alone, so that other load on the machine affects both. */
+async function measureCold(): Promise<void> {
+  const cold = [await open(COLD)];
+  const options = await optionsOf(cold[0] as Opened);
+  const engineAlone: { ms: number }[] = [];
+  for (let turn = 0; turn < TIMES; turn++) {
+    cold.push(await open(COLD));
+    engineAlone.push({ ms: await startContainer(options) });
+  }
+  await check('cold', cold);
+  show('cold, one at a time', cold.slice(1));
+  show('the engine alone', engineAlone);
+}
+
+if (!isColdOnly) await measurePool();
+await measureCold();
 console.table(rows);
 await closeAll();
