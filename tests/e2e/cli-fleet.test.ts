@@ -114,6 +114,42 @@ describe('the fleet on the command line', () => {
     await untilHost(({ warnings }) => warnings === undefined);
   });
 
+  test('starts nothing after a restart under a configuration that it cannot use, until it can', async () => {
+    const file = join(directory, 'usable.yaml');
+    await writeFile(file, 'tenants: []\n');
+    await cli.text(['config', 'apply', file]);
+    const kept = await stack.fleet.session('kept');
+    await kept.run('n=1');
+    const running = await kept.submit('sleep 2; echo $n');
+    await until(
+      () => kept.info(),
+      ({ state }) => state === 'busy',
+    );
+    const { configuration } = fleetKeys(keyspaceOf(stack.namespace));
+    await using server = await connectTestRedis();
+    await stack.workers[0]?.stop('SIGTERM');
+    await server.redis.hset(configuration, { configuration: '{"rules":[{}]}' });
+    await stack.workers[0]?.start();
+    const [host] = await until(
+      () => stack.fleet.hosts(),
+      ([found]) => found?.problems !== undefined,
+    );
+    const problem = /Revision \d+ of the fleet's configuration in Redis .*it takes no session\.$/;
+    expect(host).toMatchObject({ configuration: 0, problems: [expect.stringMatching(problem)] });
+    expect(stack.workers[0]?.log).toContain('configuration.refused');
+    // What was adopted ends as usual. Nothing else is started.
+    const next = await kept.submit('echo never');
+    expect(await running.result()).toMatchObject({ outcome: 'success', stdout: '1\n' });
+    expect(await next.result()).toMatchObject({ outcome: 'error', error: { code: 'RULES_INVALID' } });
+    const fresh = await stack.fleet.session('fresh');
+    const waits = await fresh.submit('echo went');
+    expect((await fresh.info()).noHostReason).toMatch(/takes sessions now: Revision \d+ of the fleet's configuration/);
+    await cli.text(['config', 'apply', file]);
+    expect(await waits.result()).toMatchObject({ outcome: 'success', stdout: 'went\n' });
+    expect(await kept.run('echo $n')).toMatchObject({ outcome: 'success', stdout: '1\n', shell: { state: 'kept' } });
+    await Promise.all([kept.close(), fresh.close()]);
+  });
+
   test('keeps a tenant to its quotas of sessions and waiting commands until they are raised', async () => {
     const file = join(directory, 'quota.yaml');
     await writeFile(file, 'tenants: [{ name: default, maxSessions: 1, maxQueued: 2 }]\n');

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
 import { decideByRules, type ReportedDecision } from './admission/decide-by-rules.ts';
+import { requireFleetRules } from './admission/require-fleet-rules.ts';
 import { RuleFiles } from './admission/rule-files.ts';
 import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
@@ -88,7 +89,8 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const { unchecked } = settings.file.allow;
-  const rules = decideByRules(ruleFiles, { unchecked, onReported: noteReported(logger, audit) });
+  const allRules = decideByRules(ruleFiles, { unchecked, onReported: noteReported(logger, audit) });
+  const rules = requireFleetRules(allRules, ruleFiles);
   const worker = await createWorker(services, {
     ...{ tools, sweepTimes },
     offer: toOffer(settings, missingRuntimes, await sandboxes.limits?.()),

@@ -67,7 +67,9 @@ describe('rule files', () => {
   test('hold together with the rules of the fleet, which are refused unless all are valid', () => {
     const files = open(rule('allow'));
     const [alone, git] = [files.rules, { pattern: ['git'], decision: 'forbid' as const }];
+    expect(files.areKnown).toBe(false);
     files.useFleetRules([git]);
+    expect(files.areKnown).toBe(true);
     const together = files.rules;
     expect([together.enforced.length, together.digest === alone.digest]).toEqual([2, false]);
     const wrong = { ...git, match: ['make'] };

@@ -16,8 +16,8 @@ export class RuleFiles {
   readonly #paths: readonly string[];
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
-  /** The rules of the fleet's configuration, as one more file. */
-  #fleet: RulesFile[] = [];
+  /** The rules of the fleet's configuration, as one more file. Undefined until they are known. */
+  #fleet: RulesFile[] | undefined;
   #rules: OperatorRules;
   #problem: string | undefined;
   /** Error message for which the newest files were refused. It is logged once. */
@@ -38,12 +38,17 @@ export class RuleFiles {
     return this.#rules;
   }
 
+  /** Whether the rules of the fleet's configuration are known. */
+  get areKnown(): boolean {
+    return this.#fleet !== undefined;
+  }
+
   /** Warnings for the operator, one sentence each. */
   get warnings(): string[] {
     return this.#problem === undefined ? [] : [this.#problem];
   }
 
-  /** Calls `onChange` after each reload that changed the rules. */
+  /** Calls `onChange` after each reload that changed the rules, and when those of the fleet become known. */
   watch(onChange: () => void): void {
     this.#listeners.add(onChange);
     if (this.#paths.length > 0) this.#timer ??= setInterval(() => this.reload(), POLL_MS).unref();
@@ -54,8 +59,11 @@ export class RuleFiles {
     const fleet = rules.length === 0 ? [] : [{ name: "the fleet's configuration", text: JSON.stringify({ rules }) }];
     const read = tryRead(this.#paths, fleet);
     if (read instanceof Error) throw read;
+    const areNew = !this.areKnown;
     this.#fleet = fleet;
     this.#use(read);
+    // What was refused until now may start, even if the fleet has no rules.
+    if (areNew) this.#notify();
   }
 
   close(): void {
@@ -63,7 +71,7 @@ export class RuleFiles {
   }
 
   reload(): void {
-    const read = tryRead(this.#paths, this.#fleet);
+    const read = tryRead(this.#paths, this.#fleet ?? []);
     if (read instanceof Error) {
       if (read.message === this.#refused) return;
       this.#refused = read.message;
@@ -82,7 +90,11 @@ export class RuleFiles {
     this.#readAt = new Date();
     this.#rules = read;
     this.#logger.info({ files: this.#paths, digest: read.digest }, 'rules.reloaded');
-    if (isChanged) for (const listener of this.#listeners) listener();
+    if (isChanged) this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
   }
 }
 

@@ -38,7 +38,7 @@ beforeEach(async () => {
       mostPressure: { memory: 20, io: 80 },
     },
     readRoom: async () => ({ ...room }),
-    engineProblem: () => engineProblem,
+    otherProblems: () => (engineProblem === undefined ? [] : [engineProblem]),
     logger: pino({ level: 'silent' }),
     onRoom,
     intervalMs: 1_000,

@@ -10,8 +10,8 @@ import type { Room } from './read-room.ts';
 import { describeLesson, findPause, reserveOf, type Thresholds } from './reserve.ts';
 
 // The gate decides, before each fetch of sessions, how many this host takes.
-// GATE-1. With a shortage (of memory, of disk, by pressure, of an engine) the host opens no shell, and its sessions
-//         without one leave.
+// GATE-1. With a shortage (of memory, of disk, by pressure, of an engine), or while it does not know the rules of its
+//         fleet, the host opens no shell, and its sessions without one leave.
 // GATE-2. Memory is measured at intervals. Sessions that were being opened then, and those taken since, count with an
 //         estimate in addition. For their sake the host takes no further session, but none leaves.
 // GATE-3. While many sessions wait here to be opened, or were just taken, further ones wait in the queue, where any
@@ -30,8 +30,8 @@ export interface GateOptions {
   stateDirectory: string;
   thresholds: Thresholds;
   readRoom(stateDirectory: string): Promise<Room>;
-  /** Returns why an engine makes no sandboxes at present, if so. */
-  engineProblem(): string | undefined;
+  /** Returns why the host can serve no further session for reasons of other parts, one sentence each. */
+  otherProblems(): string[];
   logger: Logger;
   /** Is called when the host may have room again. */
   onRoom(): void;
@@ -60,7 +60,7 @@ export interface Gate {
 
 /** Measures the host until closed. Resolves after the first measurement. */
 export async function openGate(options: GateOptions): Promise<Gate> {
-  const { stateDirectory, thresholds, engineProblem, logger, onRoom } = options;
+  const { stateDirectory, thresholds, otherProblems, logger, onRoom } = options;
   const limit = pLimit(OPENED_AT_A_TIME);
   let room = await options.readRoom(stateDirectory);
   let shortages: string[] = [];
@@ -97,7 +97,7 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const onBegun = () => {
     if (refusedLast) onRoom();
   };
-  const problems = () => [engineProblem(), ...shortages].filter((problem) => problem !== undefined);
+  const problems = () => [...otherProblems(), ...shortages];
   const reason = (): string | undefined => {
     const found = problems();
     if (found.length > 0) return found.join(' ');

@@ -102,13 +102,14 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const onFree = () => wakeUps.notify();
   const stopping = new AbortController();
   const closed = new AbortController();
+  const fleetConfiguration = await watchFleetConfiguration(services, ({ rules }) => options.useFleetRules?.(rules));
   const gate = await openGate({
     ...{ stateDirectory: settings.stateDirectory, thresholds: settings, logger, onRoom: onFree },
     readRoom: (stateDirectory) => readRoom(stateDirectory, services.hostMemory),
-    engineProblem: () => services.sandboxes.problem(),
+    otherProblems: () =>
+      [services.sandboxes.problem(), ...fleetConfiguration.problems()].filter((problem) => problem !== undefined),
   });
   const requests = await readOperatorRequests(services);
-  const fleetConfiguration = await watchFleetConfiguration(services, ({ rules }) => options.useFleetRules?.(rules));
   const isDraining = () => stopping.signal.aborted || requests.drained;
   const problems = () => [...(requests.cordoned ? [cordonedSentence(hostId)] : []), ...gate.problems()];
   const pools = new WarmPools({

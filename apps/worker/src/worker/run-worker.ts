@@ -53,7 +53,8 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const { removed } = await takeBack(host, sessions);
   open.pools.start();
   const tools = await createToolHost(host, {
-    ...{ tools: options.tools, isDraining, decide: options.decideTool },
+    ...{ tools: options.tools, decide: options.decideTool },
+    isDraining: () => isDraining() || open.fleetConfiguration.problems().length > 0,
     approvals: new ToolApprovals(host),
   });
   const watching = requests.watch(() => {

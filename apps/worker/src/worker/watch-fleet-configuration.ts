@@ -13,7 +13,11 @@ import { isNewestConfiguration, readFleetConfiguration } from '@shellfleet/redis
 import type { HostServices } from '../run/host-services.ts';
 
 // FLEET-CONFIGURATION-1. A host that cannot use the newest configuration keeps the last one that it could use, and
-// reports why: in its log once, and in every heartbeat. Without an earlier one it has the defaults.
+//     reports why: in its log once, and in every heartbeat.
+// FLEET-CONFIGURATION-2. A host that could use none since it started, and has not seen that there is none, does not
+//     know the rules of the fleet. It takes no session or tool call, and starts no command in what it adopted.
+
+const NO_CONFIGURATION: FleetConfiguration = { tenants: [], rules: [] };
 
 /** Interval of reads, for changes that no wake-up has announced. */
 const INTERVAL_MS = 2_000;
@@ -30,6 +34,8 @@ export interface FleetConfigurationWatch {
   diskQuotas(): readonly string[];
   /** Revision of the newest configuration that this host can use; 0 for the defaults. */
   readonly revision: number;
+  /** Why this host does not know the rules of its fleet, one sentence. Empty when it knows them. */
+  problems(): string[];
   /** Warnings for the operator, one sentence each. */
   warnings(): string[];
   /** Reads the configuration now. Never rejects. */
@@ -46,8 +52,10 @@ export async function watchFleetConfiguration(
   use: (configuration: FleetConfiguration) => void,
 ): Promise<FleetConfigurationWatch> {
   let newest: AppliedConfiguration | undefined;
-  let tenants = toTenants({ tenants: [], rules: [] });
+  let tenants = toTenants(NO_CONFIGURATION);
   let problem: string | undefined;
+  /** Whether a configuration holds, or there was none. */
+  let isKnown = false;
   const refuse = (found: string) => {
     if (found !== problem) logger.error({ problem: found, revision: newest?.revision ?? 0 }, 'configuration.refused');
     problem = found;
@@ -57,15 +65,16 @@ export async function watchFleetConfiguration(
     const applied = isNewest ? newest : await readFleetConfiguration(redis, fleet);
     if (applied === undefined && newest !== undefined)
       return refuse("The fleet's configuration is no longer in Redis: apply it again");
-    if (applied !== undefined && !isNewest) {
+    if (!isNewest && (applied !== undefined || !isKnown)) {
       try {
-        use(applied.configuration);
+        use(applied?.configuration ?? NO_CONFIGURATION);
       } catch (error) {
         const { message } = ensureShellfleetError(error);
-        return refuse(`Revision ${applied.revision} of the fleet's configuration cannot be used: ${message}`);
+        return refuse(`Revision ${applied?.revision} of the fleet's configuration cannot be used: ${message}`);
       }
     }
     problem = undefined;
+    isKnown = true;
     if (applied === undefined || isNewest) return;
     newest = applied;
     tenants = toTenants(applied.configuration);
@@ -86,7 +95,13 @@ export async function watchFleetConfiguration(
     get revision() {
       return newest?.revision ?? 0;
     },
-    warnings: () => (problem === undefined ? [] : [`${problem}. Until then, ${describeKept()}.`]),
+    problems: () =>
+      isKnown
+        ? []
+        : [
+            `${problem ?? "The fleet's configuration was not read yet"}. Until this host can use one, it takes no session.`,
+          ],
+    warnings: () => (isKnown && problem !== undefined ? [`${problem}. Until then, ${describeKept()}.`] : []),
     look: rounds.now,
     close: rounds.close,
   };
