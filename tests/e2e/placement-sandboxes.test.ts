@@ -9,7 +9,8 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 // Two hosts whose operators allow different sandboxes: h1 allows unconfined sessions and the network `limited`; h2
-// allows the network `full`, a container runtime, root, and the policy bubblewrap where it is available.
+// allows the network `full`, a container runtime, root, and the policy bubblewrap where it is available. Their labels
+// differ.
 
 const ALLOWED = {
   h1: {
@@ -22,6 +23,11 @@ const ALLOWED = {
   'h2-later': { modes: ['danger-full-access'], networks: ['restricted', 'full'] },
 };
 
+const LABELS: Record<string, object> = {
+  h1: { labels: { zone: 'a' } },
+  h2: { labels: { zone: 'b', 'example.org/gpu': 'yes' } },
+};
+
 let directory: string;
 let stack: TestFleet;
 const configOf = (name: keyof typeof ALLOWED) => ({ SHELLFLEET_CONFIG: join(directory, name) });
@@ -29,7 +35,7 @@ const configOf = (name: keyof typeof ALLOWED) => ({ SHELLFLEET_CONFIG: join(dire
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'sf-allowed-'));
   for (const [name, allow] of Object.entries(ALLOWED))
-    await writeFile(join(directory, name), JSON.stringify({ allow }));
+    await writeFile(join(directory, name), JSON.stringify({ allow, ...LABELS[name] }));
   stack = await startFleet({
     workers: 2,
     env: { SHELLFLEET_HOST_USER: '4725' },
@@ -45,7 +51,7 @@ const open = (id: string, spec: SessionSpec) =>
   stack.fleet.session(id, { ...spec, limits: { memoryBytes: 64 * 2 ** 20 } });
 
 describe('placement by sandbox', () => {
-  test('runs each session where the operator allows its mode, network and runtime', async () => {
+  test('runs each session where its labels are, and its mode, network and runtime allowed', async () => {
     const asked: Record<string, { spec: SessionSpec; host: string }> = {
       'no-sandbox': { spec: { sandbox: { mode: 'danger-full-access' } }, host: 'h1' },
       'forbids-one': { spec: { sandbox: { selection: 'forbid' } }, host: 'h1' },
@@ -53,6 +59,9 @@ describe('placement by sandbox', () => {
       'both-of-h1': { spec: { sandbox: { mode: 'danger-full-access', network: 'limited' } }, host: 'h1' },
       full: { spec: { sandbox: { network: 'full' } }, host: 'h2' },
       runtime: { spec: { policy: { type: 'docker', runtime: 'runc' } }, host: 'h2' },
+      'zone-a': { spec: { hosts: { zone: 'a' } }, host: 'h1' },
+      'zone-b': { spec: { hosts: { zone: 'b', 'example.org/gpu': 'yes' } }, host: 'h2' },
+      'zone-b-and-full': { spec: { hosts: { zone: 'b' }, sandbox: { network: 'full' } }, host: 'h2' },
       'full-and-runtime': {
         spec: { policy: { type: 'docker', runtime: 'runc' }, sandbox: { network: 'full' } },
         host: 'h2',
@@ -92,6 +101,24 @@ describe('placement by sandbox', () => {
     expect(noHostReason).toContain(
       "sandbox.allowedHosts: elsewhere.net: this host does not allow it; it allows example.org (its operator's setting: allow.hosts of SHELLFLEET_CONFIG)",
     );
+    await session.close();
+  });
+
+  test('makes a session wait for a label that no host has, and names it', async () => {
+    const cli = new FleetCli(stack);
+    expect((await cli.text(['exec', 'bad-label', '--host-label', 'gpu=', '--', 'true'])).stderr).toMatch(
+      /spec\.hosts\.gpu: must have a name and a value of 1 to 63 of A-Z a-z 0-9/,
+    );
+    const session = await open('no-such-host', { hosts: { zone: 'a', 'example.org/gpu': 'yes' } });
+    await session.submit('echo never');
+    const reason =
+      "No live host that offers the policy 'docker' has all of the labels example.org/gpu=yes, zone=a; the closest one lacks ";
+    expect(await session.info()).toMatchObject({
+      ...{ state: 'queued', position: 1, noHostReason: expect.stringContaining(reason) },
+      needs: { policy: 'docker', hosts: 'example.org/gpu=yes zone=a' },
+    });
+    expect((await cli.text(['queue'])).stdout).toContain(reason);
+    expect((await cli.text(['hosts', 'ls'])).stdout).toMatch(/^h2 .* example\.org\/gpu=yes,zone=b +/m);
     await session.close();
   });
 

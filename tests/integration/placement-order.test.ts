@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSessionJobs, type Placement, type SessionJob, sessionJobLockKey } from '@shellfleet/placement';
-import { type SessionId, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
+import { hostOfferSchema, type SessionId, sessionJobId, sessionsQueue } from '@shellfleet/protocol';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   add,
   addMany,
+  DOCKER,
   fetchNames,
   fleet,
+  HOST,
   OFFERS,
   queue,
   redis,
@@ -59,9 +61,9 @@ describe('the sessions of one tenant', () => {
   test('begin with one that a host has lost', async () => {
     await addAt(0, 'due-earlier', { priority: 1 });
     await addAt(2, 'lost', { policy: 'host' });
-    const [one, two] = [await startHost('h1', {}, undefined, undefined, ['host']), await startHost('h2')];
+    const [one, two] = [await startHost('h1', {}, undefined, undefined, [HOST]), await startHost('h2')];
     expect(await fetchNames(one)).toEqual(['a/lost']);
-    await redis.del(sessionJobLockKey(fleet, 'host', { tenant: 'a', session: 'lost' }));
+    await redis.del(sessionJobLockKey(fleet, HOST, { tenant: 'a', session: 'lost' }));
     await two.requeueStalled();
     expect(await fetchNames(two)).toEqual(['a/lost', 'a/due-earlier']);
     await Promise.all([one.close(), two.close()]);
@@ -69,13 +71,16 @@ describe('the sessions of one tenant', () => {
 });
 
 describe('the place of a waiting session', () => {
-  const CLASSES = new Set(OFFERS);
+  const able = {
+    ...{ policies: ['docker', 'host'], sealKeys: ['key'], schema: 1, labels: { gpu: 'yes' } },
+    allow: hostOfferSchema.parse({}),
+  };
   const WEIGHTS = { two: 2, five: 5 };
-  const placesOf = (tenant: string, sessions: readonly string[], placementClass = 'docker') =>
+  const placesOf = (tenant: string, sessions: readonly string[], placementClass = DOCKER) =>
     queue.places(
       sessions.map((session) => ({ tenant, session })),
       placementClass,
-      CLASSES,
+      [able],
     );
 
   test('is its place in the order in which hosts take sessions of all tenants', async () => {
@@ -124,19 +129,35 @@ describe('the place of a waiting session', () => {
     await host.close();
   });
 
+  test('counts the sessions with labels that the hosts have, and no others', async () => {
+    const host = await startHost('h1');
+    await add('a', 'plain');
+    await add('a', 'labelled', { hosts: { gpu: 'yes' } });
+    await add('b', 'labelled', { hosts: { gpu: 'yes' } });
+    await add('b', 'elsewhere', { hosts: { gpu: 'no' } });
+    await add('a', 'last');
+    await host.publishDemand();
+    expect(await placesOf('a', ['plain', 'last'])).toMatchObject([
+      { position: 1, length: 4 },
+      { position: 4, length: 4 },
+    ]);
+    expect(await placesOf('a', ['labelled'], 'docker,gpu=yes~1.key')).toMatchObject([{ position: 3, length: 4 }]);
+    await host.close();
+  });
+
   test('is told once a second by all hosts together, without the names of tenants', async () => {
     const [one, two] = [await startHost('h1'), await startHost('h2')];
     await add('acme', 's');
     await one.publishDemand();
     const told = await redis.get(fleet.demand);
-    expect(told).toMatch(/"waiting":\{"docker":1\}/);
+    expect(told).toMatch(/"waiting":\{"docker~1\.key":1\}/);
     expect(told).not.toContain('acme');
     await add('acme', 's2');
     await two.publishDemand();
     expect(await redis.get(fleet.demand)).toBe(told);
     await redis.pexpire(fleet.demand, 4_000);
     await two.publishDemand();
-    expect(await redis.get(fleet.demand)).toMatch(/"waiting":\{"docker":2\}/);
+    expect(await redis.get(fleet.demand)).toMatch(/"waiting":\{"docker~1\.key":2\}/);
     await Promise.all([one.close(), two.close()]);
   });
 });
@@ -155,7 +176,7 @@ describe('a session that another host would serve better', () => {
       ...{ isWishedElsewhere, serves: async ({ session }) => (session === 'named' ? { image: 'alpine' } : true) },
     });
   /** Lets a session have come earlier. */
-  const age = (session: string, ms: number, name = 'docker') =>
+  const age = (session: string, ms: number, name = DOCKER) =>
     redis.hset(
       `${fleet.sessionQueues}:${sessionsQueue(name, 'a')}:${sessionJobId('a', session)}`,
       'timestamp',
@@ -172,7 +193,7 @@ describe('a session that another host would serve better', () => {
     expect(await fetchNames(preferred)).toEqual(['a/near-b']);
     await add('a', 'near-c', { near: 'c' as SessionId });
     await age('near-c', 2_001);
-    await redis.zadd(fleet.queues, 0, sessionsQueue('docker', 'a'));
+    await redis.zadd(fleet.queues, 0, sessionsQueue(DOCKER, 'a'));
     expect(await fetchNames(other)).toEqual(['a/near-c']);
     await Promise.all([other.close(), preferred.close()]);
   });

@@ -1,6 +1,17 @@
 import { sessionsQueue, tenantQueuesKey } from '@shellfleet/protocol';
 import { describe, expect, test, vi } from 'vitest';
-import { add, fetchNames, fleet, jobFor, own, redis, startHost, usePlacement } from '../support/open-placement.ts';
+import {
+  add,
+  DOCKER,
+  fetchNames,
+  fleet,
+  HOST,
+  jobFor,
+  own,
+  redis,
+  startHost,
+  usePlacement,
+} from '../support/open-placement.ts';
 import { usageDuring } from '../support/redis-usage.ts';
 
 // How hosts find the queues that have jobs, whatever clients write there.
@@ -17,9 +28,9 @@ describe('the set of queues', () => {
     expect(await redis.zcard(fleet.queues)).toBe(2);
     for (const job of jobs) if (job.tenant === 'a') await host.remove(job);
     await host.requeueStalled();
-    expect(await redis.zrange(fleet.queues, '0', '-1')).toEqual([sessionsQueue('host', 'b')]);
+    expect(await redis.zrange(fleet.queues, '0', '-1')).toEqual([sessionsQueue(HOST, 'b')]);
     const ofTenants = await Promise.all(['a', 'b'].map((tenant) => redis.smembers(tenantQueuesKey(fleet, tenant))));
-    expect(ofTenants).toEqual([[], [sessionsQueue('host', 'b')]]);
+    expect(ofTenants).toEqual([[], [sessionsQueue(HOST, 'b')]]);
     await host.close();
   });
 
@@ -55,7 +66,7 @@ describe('the set of queues', () => {
   ])('serves other tenants although a tenant has written %s', async (_what, write) => {
     const host = await startHost('h1', {}, undefined, () => ({ junk: 1 }));
     for (const tenant of ['a', 'junk', 'z']) await add(tenant, 's');
-    await write(`${fleet.sessionQueues}:${sessionsQueue('docker', 'junk')}:`);
+    await write(`${fleet.sessionQueues}:${sessionsQueue(DOCKER, 'junk')}:`);
     const fetched = await fetchNames(host, 3);
     expect(fetched).toEqual(expect.arrayContaining(['a/s', 'z/s']));
     await redis.del(fleet.requeued);

@@ -14,7 +14,10 @@ import { type OwnRedis, startOwnRedis } from './own-redis.ts';
 
 // Queues of sessions on a Redis of their own, in a new fleet for each test.
 
-export const OFFERS = ['docker', 'docker+particular', 'host'];
+const MARK = '1.key';
+export const DOCKER = `docker~${MARK}`;
+export const HOST = `host~${MARK}`;
+export const OFFERS = [DOCKER, `docker+particular~${MARK}`, HOST];
 
 export let own: OwnRedis;
 export let redis: Redis;
@@ -52,7 +55,7 @@ export const startHost = (
 
 export const jobFor = (tenant: string, session: string, placement: Partial<Placement> = {}) =>
   newSessionJob({ tenant, session }, '1', {
-    ...{ policy: 'docker', priority: 0, labels: {}, sealedWith: '' },
+    ...{ policy: 'docker', priority: 0, labels: {}, sealedWith: MARK },
     ...placement,
   });
 

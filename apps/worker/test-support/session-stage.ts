@@ -88,7 +88,7 @@ export function open(
   const journal = new FakeJournal();
   const log = { append: async () => {}, async *restore() {} };
   const session = new HostedSession(job, {
-    offers,
+    offers: (name) => offers.includes(name),
     serves: async () => true,
     ...{ hostId: HOST, boot: 'boot-1', machine: 'm', version: '0.0.0', namespace: 'ns', fleet: fleetKeys('ns') },
     ...{ settings: readConfig({}), connected: {} as never, sealer, sandboxes },

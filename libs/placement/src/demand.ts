@@ -23,6 +23,14 @@ export type Demand = readonly TenantDemand[];
 export const parseDemand = (text: string | null): Demand =>
   z.array(tenantDemandSchema).safeParse(tryJson(text ?? '')).data ?? [];
 
+const hashOf = (tenant: string) => createHash('sha1').update(tenant).digest('hex');
+
+/** Returns what a tenant holds and waits for. Returns undefined if it does not wait. */
+export function findDemand(demand: Demand, tenant: string): TenantDemand | undefined {
+  const hash = hashOf(tenant);
+  return demand.find((one) => one.tenant === hash);
+}
+
 /** Place of a session in the order in which slots are given to all tenants. */
 export interface Place {
   /** Position from 1. */
@@ -44,7 +52,7 @@ export function placeAmongTenants(
   demand: Demand,
   classes: ReadonlySet<PlacementClass>,
 ): Place {
-  const hash = createHash('sha1').update(tenant).digest('hex');
+  const hash = hashOf(tenant);
   const found = demand.findIndex((one) => one.tenant === hash);
   // A tenant that began to wait a moment ago is not listed yet. It is the last one among equals.
   const at = found === -1 ? demand.length : found;

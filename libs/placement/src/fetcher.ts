@@ -20,6 +20,8 @@ const FURTHER_PLACES = 400;
 /** Jobs that one call tries to lock beyond those that it takes, as other hosts may have locked some. */
 const MORE_TRIED = 7;
 const MOST_REMEMBERED = 10_000;
+/** Number of served classes above which the host forgets them. */
+const MOST_SERVED = 1_000;
 /** How long a session is left to hosts that meet its wishes, from when it is the next one of its tenant. */
 const WISH_MS = 2_000;
 
@@ -82,6 +84,8 @@ export class Fetcher {
   /** Takes the next jobs, at most this host's part of those that wait. */
   async fetch({ most: wanted = 1, passedOver = [] }: FetchLimits): Promise<SessionJob[]> {
     this.#nextWishEndMs = undefined;
+    // Labels give sessions many classes over time. Those in which sessions wait are found again.
+    if (this.#served.size > MOST_SERVED) this.#served.clear();
     const most = Math.min(wanted, MOST_TAKEN);
     const places = Math.max(FIRST_PLACES, 2 * most);
     const first = await this.#takeFrom({ from: new Map(), places, shared: false, passedOver }, most);

@@ -11,6 +11,7 @@ export { readBeats, readLiveHosts } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';
 export {
   type Abilities,
+  isOffered,
   offeredClasses,
   type Placement,
   type PlacementClass,

@@ -1,9 +1,10 @@
+import { hostOfferSchema } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { hostsFor, noHostReason } from './no-host-reason.ts';
 
 const host = (policies: string[], draining = false, problems: string[] = []) => ({
   ...{ policies, draining, problems },
-  ...{ sealKeys: ['key'], schema: 1 },
+  ...{ sealKeys: ['key'], schema: 1, allow: hostOfferSchema.parse({}), labels: {} as Record<string, string> },
 });
 
 describe('hosts for a placement class', () => {
@@ -86,5 +87,52 @@ describe('a class that no host can take', () => {
     ],
   ])('is explained by the missing key or version for %s', (name, reason) => {
     expect(noHostReason(name, [host(['host'])])).toBe(reason);
+  });
+});
+
+describe('a session that asks for labels', () => {
+  const labelled = (labels: Record<string, string>, draining = false) => ({ ...host(['docker'], draining), labels });
+  const advice = 'The operator of a host gives it labels in SHELLFLEET_CONFIG (`labels`).';
+
+  test.each([
+    ['no host has one', 'docker,gpu=yes~1.key', [{}, { gpu: 'no' }], `has the label gpu=yes. ${advice}`],
+    [
+      'no host has all',
+      'docker,gpu=yes,zone=a~1.key',
+      [{ gpu: 'yes' }, {}],
+      `has all of the labels gpu=yes, zone=a; the closest one lacks zone=a. ${advice}`,
+    ],
+  ])('is told so if %s', (_title, name, labels, end) => {
+    expect(
+      noHostReason(
+        name,
+        labels.map((of) => labelled(of)),
+      ),
+    ).toBe(`No live host that offers the policy 'docker' ${end}`);
+  });
+
+  test('waits for the hosts that have all of them', () => {
+    const [other, able] = [labelled({ gpu: 'yes' }), labelled({ gpu: 'yes', zone: 'a', more: 'x' })];
+    const name = 'docker,gpu=yes,zone=a~1.key';
+    expect(hostsFor(name, [other, able])).toEqual([able]);
+    expect(noHostReason(name, [other, able])).toBeUndefined();
+    expect(noHostReason(name, [other, { ...able, draining: true }])).toBe(
+      "Every live host that offers the policy 'docker' with gpu=yes and zone=a is draining.",
+    );
+  });
+});
+
+describe('a session with a mode or network that no host lists', () => {
+  const refusal =
+    "sandbox.network: this host does not allow 'full'; it allows 'restricted' (its operator's setting: allow.networks of SHELLFLEET_CONFIG)";
+  const reason = `The one live host that offers the policy 'docker' does not run what the session asks for. ${refusal}. Ask for less, or have the operator of a host allow it.`;
+
+  test('is told so, also by a process that cannot read its spec', () => {
+    expect(noHostReason('docker+full~1.key', [host(['docker'])])).toBe(reason);
+  });
+
+  test('is told each refusal once by a process that can', () => {
+    const refusals = () => [{ path: 'sandbox.network', message: refusal.replace('sandbox.network: ', '') }];
+    expect(noHostReason('docker+full+particular~1.key', [host(['docker'])], refusals)).toBe(reason);
   });
 });

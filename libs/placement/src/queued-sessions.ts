@@ -2,8 +2,8 @@ import { type FleetKeys, parseSessionsQueue, sessionsQueue } from '@shellfleet/p
 import type { Redis } from 'ioredis';
 import { listTenants } from './bullmq/list-tenants.ts';
 import { rankSessions } from './bullmq/rank.ts';
-import { type Place, parseDemand, placeAmongTenants } from './demand.ts';
-import type { PlacementClass } from './placement.ts';
+import { findDemand, type Place, parseDemand, placeAmongTenants } from './demand.ts';
+import { type Abilities, isOffered, offeredClasses, type PlacementClass } from './placement.ts';
 import { classOf, jobIdOf, type NewSessionJob, type TenantSession } from './session-job.ts';
 import { SessionQueues } from './session-queues.ts';
 
@@ -57,19 +57,19 @@ export class QueuedSessions {
 
   /**
    * Finds the places of a tenant's sessions of one class in the order in which slots are given, among the sessions of
-   * all tenants in `classes`. Undefined for a session that does not wait.
+   * all tenants that the hosts offer to take. Undefined for a session that does not wait. Classes with labels in which
+   * sessions began to wait within the last second are left out, but for that of the sessions.
    */
   async places(
     sessions: readonly TenantSession[],
     placementClass: PlacementClass,
-    classes: ReadonlySet<PlacementClass>,
+    hosts: readonly Abilities[],
   ): Promise<(Place | undefined)[]> {
-    const all = new Set([placementClass, ...classes]);
-    const [{ waiting, ahead }, demand] = await Promise.all([
-      rankSessions(this.#redis, this.#fleet, sessions, placementClass, all),
-      this.#redis.get(this.#fleet.demand),
-    ]);
-    const tenants = parseDemand(demand);
+    const tenants = parseDemand(await this.#redis.get(this.#fleet.demand));
+    const waitedIn = new Set(tenants.flatMap((tenant) => Object.keys(tenant.waiting)));
+    const offered = [...waitedIn].filter((name) => hosts.some((host) => isOffered(name, host)));
+    const all = new Set([placementClass, ...hosts.flatMap(offeredClasses), ...offered]);
+    const { waiting, ahead } = await rankSessions(this.#redis, this.#fleet, sessions, placementClass, all);
     return sessions.map(({ tenant }, index) => {
       const before = ahead[index];
       return before === undefined ? undefined : placeAmongTenants({ tenant, ahead: before, waiting }, tenants, all);
@@ -87,10 +87,18 @@ export class QueuedSessions {
     return (await Promise.all(lines)).flat();
   }
 
-  /** Returns the number of slots that a tenant's sessions of these classes hold, on all hosts. */
-  async countHeld(classes: ReadonlySet<PlacementClass>, tenant: string): Promise<number> {
-    const counts = await Promise.all([...classes].map((name) => this.#queues.counts(sessionsQueue(name, tenant))));
-    return counts.reduce((sum, { held }) => sum + held, 0);
+  /**
+   * Returns the number of slots that a tenant's sessions hold, on all hosts. Those of classes with labels are known
+   * while the tenant waits, as of a second ago.
+   */
+  async countHeld(hosts: readonly Abilities[], tenant: string): Promise<number> {
+    const classes = [...new Set(hosts.flatMap(offeredClasses))];
+    const [demand, ...counts] = await Promise.all([
+      this.#redis.get(this.#fleet.demand),
+      ...classes.map((name) => this.#queues.counts(sessionsQueue(name, tenant))),
+    ]);
+    const counted = counts.reduce((sum, { held }) => sum + held, 0);
+    return Math.max(counted, findDemand(parseDemand(demand), tenant)?.held ?? 0);
   }
 
   /** Resolves when no addition is in flight. */

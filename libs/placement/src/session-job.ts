@@ -62,8 +62,8 @@ export function differences(job: SessionJob, generation: string, wanted: Placeme
   const { generation: added, ...placement } = job.data;
   const wrongQueue = job.placementClass === placementClass(wanted) ? [] : ['queue'];
   if (added !== generation) return wrongQueue;
-  const fields = (['policy', 'priority', 'labels', 'near', 'particular', 'sealedWith'] as const).filter(
-    (field) => toCanonicalJson(placement[field]) !== toCanonicalJson(wanted[field]),
-  );
+  const fields = placementSchema
+    .keyof()
+    .options.filter((field) => toCanonicalJson(placement[field]) !== toCanonicalJson(wanted[field]));
   return [...wrongQueue, ...fields];
 }

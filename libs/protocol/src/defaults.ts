@@ -21,6 +21,7 @@ export const DEFAULTS = {
     hostGraceMs: 60_000,
     priority: 0,
     labels: {},
+    hosts: {},
   },
   /** `output` of a session. */
   output: { maxBytes: 262_144, maxLines: 10_000, keep: 'head-tail', streamBytes: 8_388_608 },

@@ -135,6 +135,8 @@ export const hostBeatSchema = z.object({
   /** Commands that ended per second, over the last 10 s. */
   commandsPerSecond: z.number().default(0),
   policies: z.array(z.string()),
+  /** Labels that sessions may ask for. */
+  labels: z.record(z.string(), z.string()).default({}),
   version: z.string(),
   boot: z.string(),
   /** Ids of the host's seal keys. */
@@ -186,6 +188,8 @@ export interface HostInfo {
   commandsPerSecond: number;
   /** Execution policies that the operator allows, `SHELLFLEET_POLICIES`. */
   policies: string[];
+  /** Labels that sessions may ask for, `labels` of its configuration file. Absent when it has none. */
+  labels?: Record<string, string>;
   /** Version of the worker. */
   version: string;
   /** Revision of the fleet's configuration that the host uses; 0 for the defaults. */

@@ -37,10 +37,12 @@ export * from './sandbox-options.ts';
 export {
   isSandboxed,
   type ResolvedSandbox,
+  refusedByLists,
   refusedSandbox,
   resolveSandbox,
   SANDBOX_TABLE,
   type SandboxChoice,
+  sandboxToList,
 } from './sandbox-table.ts';
 export * from './session.ts';
 export * from './session-event.ts';

@@ -32,6 +32,10 @@ export const LIMITS = {
   pendingApprovals: 10_000,
   /** Labels of one session. */
   labels: 32,
+  /** Labels that a session may ask of its host. */
+  neededLabels: 8,
+  /** Characters of a placement class, with the longest labels. */
+  placementClassChars: 1_200,
   startupCommands: 64,
   /** The most closed sessions that a fleet lists. Older ones are still found by their ids. */
   closedSessions: 100_000,

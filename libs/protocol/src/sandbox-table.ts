@@ -101,6 +101,40 @@ export function resolveSandbox({ policy, sandbox }: SandboxChoice): ResolvedSand
   };
 }
 
+/** Mode that every policy may have without being listed by an operator. */
+const LEAST_MODE: SandboxMode = 'read-only';
+
+/**
+ * Returns which of a mode and a network the operator of a host does not allow, with the reasons. What the policy
+ * provides without being listed is always allowed, so it is no reason to wait for another host.
+ */
+export function refusedByLists(
+  policy: PolicyName,
+  { mode, network }: { mode?: string | undefined; network?: string | undefined },
+  { modes, networks }: { modes: readonly string[]; networks: readonly string[] },
+): FieldIssue[] {
+  const { usual } = SANDBOX_TABLE[policy];
+  return [
+    ...checkListed('mode', mode, [usual.mode, LEAST_MODE, ...modes]),
+    ...checkListed('network', network, [usual.network, ...networks]),
+  ];
+}
+
+function checkListed(field: 'mode' | 'network', asked: string | undefined, allowed: readonly string[]): FieldIssue[] {
+  if (asked === undefined || allowed.includes(asked)) return [];
+  const rest = [...new Set(allowed)].map((value) => `'${value}'`).join(', ');
+  const setting = `its operator's setting: allow.${field}s of SHELLFLEET_CONFIG`;
+  return [{ path: `sandbox.${field}`, message: `this host does not allow '${asked}'; it allows ${rest} (${setting})` }];
+}
+
+/** Returns the mode and the network of a spec that a host must list, because no policy provides them without that. */
+export function sandboxToList(spec: SandboxChoice): { mode?: SandboxMode; network?: NetworkAccess } {
+  const { mode, network } = resolveSandbox(spec);
+  const lists = (given: { mode?: SandboxMode; network?: NetworkAccess }) =>
+    refusedByLists(spec.policy.type, given, { modes: [], networks: [] }).length > 0;
+  return { ...(lists({ mode }) ? { mode } : {}), ...(lists({ network }) ? { network } : {}) };
+}
+
 /** Returns the fields that no host can enforce, with the reasons. */
 export function refusedSandbox(spec: SandboxChoice): FieldIssue[] {
   const asked = resolveSandbox(spec);

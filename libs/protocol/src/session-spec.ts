@@ -173,6 +173,13 @@ export interface SessionSpec {
    */
   labels?: Record<string, string> | undefined;
   /**
+   * Labels that its host must have, such as `{ gpu: 'yes' }`: all of them, with these values. The operator of a host
+   * gives it labels. They are stored in clear.
+   * @default none
+   * @limit 8 labels; names and values as those of `labels`
+   */
+  hosts?: Record<string, string> | undefined;
+  /**
    * Id of a session of the tenant on whose host this one would like to be. For 2 s from when it is next, it is left to
    * that host; then any host takes it. The id is stored in clear.
    * @default none

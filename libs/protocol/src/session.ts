@@ -6,7 +6,7 @@ import { executionPolicySchema } from './execution-policy.ts';
 import { durationSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
 import { sessionIdSchema } from './ids.ts';
 import { imageNameSchema } from './image-name.ts';
-import { labelsSchema } from './labels.ts';
+import { labelsSchema, neededLabelsSchema } from './labels.ts';
 import { LIMITS } from './limits.ts';
 import { sessionRulesSchema } from './prefix-rule.ts';
 import { redactionRulesSchema } from './redaction.ts';
@@ -129,6 +129,7 @@ const fieldsSchema = z.strictObject({
   keepOnFailure: z.boolean('must be true or false').default(defaults.keepOnFailure),
   priority: prioritySchema.default(defaults.priority),
   labels: labelsSchema.default(defaults.labels),
+  hosts: neededLabelsSchema.default(defaults.hosts),
   near: sessionIdSchema.optional(),
 });
 
@@ -174,9 +175,9 @@ export const sessionSpecSchema = fieldsSchema
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 
 /** Returns the lowest schema version that understands the spec. */
-export function specSchema({ sandbox, approval, execPolicy, keepOnFailure, near }: ResolvedSessionSpec): number {
+export function specSchema({ sandbox, approval, execPolicy, keepOnFailure, near, hosts }: ResolvedSessionSpec): number {
   const newer = [sandbox, approval, execPolicy, keepOnFailure || undefined, near];
-  return newer.some((field) => field !== undefined) ? 2 : 1;
+  return newer.some((field) => field !== undefined) || Object.keys(hosts).length > 0 ? 2 : 1;
 }
 
 /** Reason of the event `session.closed` of a driven session that nobody closed. */

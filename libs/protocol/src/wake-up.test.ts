@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { LIMITS } from './limits.ts';
 import { encodeWakeUp, parseWakeUp } from './wake-up.ts';
 
 const session = { tenant: 'acme', session: 'build.1' };
@@ -22,6 +23,7 @@ describe('a wake-up', () => {
     { type: 'terminal', ...session, terminal: '01J9ZQ4W7YV1ZQ4W7YV1ZQ4W7Y' },
     { type: 'calls' },
     { type: 'sessions', placementClass: 'docker' },
+    { type: 'sessions', placementClass: 'x'.repeat(LIMITS.placementClassChars) },
     { type: 'tool', name: 'search_web' },
   ])('of type $type has the same fields after encoding and parsing', (wakeUp) => {
     expect(parseWakeUp(encodeWakeUp(wakeUp))).toEqual(wakeUp);

@@ -39,7 +39,7 @@ const wakeUpSchema = z.discriminatedUnion('type', [
   /** To one host: there are items in its stream of calls. */
   z.object({ type: z.literal('calls') }),
   /** To all hosts: a session job was added. Hosts that do not offer its placement class ignore it. */
-  z.object({ type: z.literal('sessions'), placementClass: z.string().max(100) }),
+  z.object({ type: z.literal('sessions'), placementClass: z.string().max(LIMITS.placementClassChars) }),
   /**
    * To all hosts: questions of the tenant have answers. `confirm` is the id of a revocation whose writer waits for the
    * hosts to confirm it.

@@ -1,4 +1,5 @@
 import type { HostInfo } from '@shellfleet/client';
+import { labelsText } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -75,16 +76,16 @@ async function list(context: Context, json: boolean): Promise<void> {
       for (const host of hosts) await terminal.json(host);
       return;
     }
-    const head = ['HOST', 'STATE', 'FREE', 'POLICIES', 'VERSION', 'SEEN', 'LAST REFUSED'];
+    const head = ['HOST', 'STATE', 'FREE', 'POLICIES', 'LABELS', 'VERSION', 'SEEN', 'LAST REFUSED'];
     await terminal.table([[...head, 'TAKES NOTHING NEW BECAUSE', 'TO MEND', 'PULLS'], ...hosts.map(toRow)]);
   });
 }
 
 function toRow(host: HostInfo): string[] {
-  const { id, slots, free, held, policies, version, seenAt, gate, warnings = [], pulls = [] } = host;
+  const { id, slots, free, held, policies, labels = {}, version, seenAt, gate, warnings = [], pulls = [] } = host;
   return [
     ...[id, stateOf(host), held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`],
-    ...[policies.join(','), version, seenAt, gate?.refusal?.at ?? '-', whyClosed(host)],
+    ...[policies.join(','), labelsText(labels, ',') || '-', version, seenAt, gate?.refusal?.at ?? '-', whyClosed(host)],
     ...[warnings.join(' '), pulls.map(describePull).join(', ')],
   ];
 }

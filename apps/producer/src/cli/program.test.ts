@@ -161,11 +161,12 @@ describe('the verbs of the command line', () => {
       ['--image', 'debian:12', '--policy', 'docker', '--memory', '1g', '--cpus', '0.5', '--user', '1000:1000'],
       ['--workspace', '/srv/w', '--session-env', 'A=b=c', '--session-env', 'B=', '--idle-timeout', '5m'],
       ['--startup', 'one', '--startup', 'two; three', '--shutdown', 'bye', '--label', 'b=2', '--redact', 'email:mask'],
+      ['--host-label', 'gpu=yes', '--host-label', 'zone=a'],
     ].flat();
     const given = {
       ...{ image: 'debian:12', policy: 'docker', user: '1000:1000', workspace: '/srv/w', idleTimeoutMs: 300_000 },
       ...{ env: { A: 'b=c', B: '' }, startupCommands: ['one', 'two; three'], shutdownCommands: ['bye'] },
-      redaction: [{ type: 'email', strategy: 'mask' }],
+      ...{ redaction: [{ type: 'email', strategy: 'mask' }], hosts: { gpu: 'yes', zone: 'a' } },
     };
     const limits = { memoryBytes: 2 ** 30, cpus: 0.5 };
     const specOf = (verb: string[], more: string[] = []) => toSpec(parse([...verb, ...flags, ...more]).flags);

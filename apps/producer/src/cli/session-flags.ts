@@ -23,6 +23,7 @@ export interface SessionFlags {
   shutdown?: string[];
   idleTimeout?: number;
   label?: Record<string, string>;
+  hostLabel?: Record<string, string>;
   secret?: Record<string, string>;
   redact?: NonNullable<SessionSpec['redaction']>;
   keepFormats?: boolean;
@@ -88,6 +89,11 @@ export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
       new Option('--label <name=value>', 'label, to find it by *').argParser(collectPair).env('SHELLFLEET_LABEL'),
     )
     .addOption(
+      new Option('--host-label <name=value>', 'label that its host must have *')
+        .argParser(collectPair)
+        .env('SHELLFLEET_HOST_LABEL'),
+    )
+    .addOption(
       new Option('--secret <name>', 'variable of ours that it gets and never shows *')
         .argParser(secret)
         .env('SHELLFLEET_SECRET'),
@@ -119,7 +125,8 @@ export function toSpec(flags: SessionFlags): SessionSpec | undefined {
   });
   const limits = withoutUndefined({ memoryBytes: memory, cpus, pids });
   const given: SessionSpec = withoutUndefined({
-    ...{ image, policy, user, workspace, idleTimeoutMs: idleTimeout, env: sessionEnv, labels: label },
+    ...{ image, policy, user, workspace, idleTimeoutMs: idleTimeout, env: sessionEnv },
+    ...{ labels: label, hosts: flags.hostLabel },
     ...{ startupCommands: startup, shutdownCommands: shutdown, secrets: secret, redaction: redact },
     ...{ approval, askByDefault },
     redactFormats: flags.keepFormats ? false : undefined,

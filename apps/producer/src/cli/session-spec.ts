@@ -12,7 +12,7 @@ export function readSpecFile(path: string): SessionSpec {
 /** Merges specs. Fields of `flags` replace those of the file, but maps of names are merged. */
 export function mergeSpecs(file: SessionSpec = {}, flags: SessionSpec): SessionSpec {
   const merged = { ...file, ...flags };
-  for (const field of ['env', 'labels', 'secrets', 'limits', 'sandbox'] as const) {
+  for (const field of ['env', 'labels', 'hosts', 'secrets', 'limits', 'sandbox'] as const) {
     if (file[field] !== undefined && flags[field] !== undefined) {
       Object.assign(merged, { [field]: { ...file[field], ...flags[field] } });
     }

@@ -68,6 +68,7 @@ describe('the binding of a question', () => {
       ['secret', { spec: spec({ secrets: { S: 'other' } }) }],
       ["variable of the session's", { spec: spec({ env: { A: '2' } }) }],
       ['image', { spec: spec({ image: 'alpine' }) }],
+      ['label of its host', { spec: spec({ hosts: { stage: 'production' } }) }],
       ['sandbox', { spec: spec({ sandbox: { mode: 'read-only' } }) }],
       ['opening with startup commands', { opens: true, spec: spec({ startupCommands: ['true'] }) }],
       ['exit code of its first attempt', { attempt: { number: 2 as const, exitCode: 2, output: 'no' } }],

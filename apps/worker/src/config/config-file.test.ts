@@ -26,6 +26,7 @@ const DEFAULTS = {
   },
   approvals: { pendingPerTenant: 10_000 },
   audit: { retention: 90 * 86_400_000, commands: true },
+  labels: {},
   images: { prepull: [] },
   pools: [],
   codex: { configOverrides: {} },
@@ -52,6 +53,7 @@ approvals:
 audit:
   retention: 30d
   commands: false
+labels: { gpu: yes, zone: eu/a }
 images:
   maxBytes: 5000
   prepull: ['registry.example/base:1']
@@ -74,6 +76,7 @@ codex:
       },
       approvals: { pendingPerTenant: 50 },
       audit: { retention: 30 * 86_400_000, commands: false },
+      labels: { gpu: 'yes', zone: 'eu/a' },
       images: { maxBytes: 5_000, prepull: ['registry.example/base:1'], logins: '/etc/shellfleet/registries.json' },
       pools: [
         { image: 'default', policy: 'docker', limits: {}, network: 'restricted', min: 0, max: 4 },
@@ -86,13 +89,15 @@ codex:
   test.each([
     [
       'rulez: []',
-      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, images, pools, codex; it has the unknown field 'rulez'",
+      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, labels, images, pools, codex; it has the unknown field 'rulez'",
     ],
     [
       'tenants: [{ name: builds }]',
       'line 1: tenants belongs to the fleet, not to one host: write it with `shellfleet config apply FILE`',
     ],
     ['images:\n  maxBytes: 5g', 'line 2: images.maxBytes must be a whole number of bytes'],
+    ['labels:\n  gpu: true', 'line 2: labels.gpu must be a string'],
+    ['labels:\n  gpu: ""', 'line 2: labels.gpu must have a name and a value of 1 to 63 of A-Z'],
     ['pools: 3', 'line 1: pools must be a list of pools'],
     ['pools:\n  - { max: 1, min: 2 }', 'line 2: pools[0].min must be at most max'],
     ['pools:\n  - { max: 1, policy: host }', "line 2: pools[0].policy must be 'docker'"],

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { DocumentError, parseDocument, rulesSectionSchema } from '@shellfleet/policy';
+import { labelsSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { allowSchema } from './allow-section.ts';
 import { approvalsSchema } from './approvals-section.ts';
@@ -28,12 +29,15 @@ const configFileSchema = z.strictObject(
     approvals: approvalsSchema.prefault({}).describe('The questions that wait for a person'),
     keys: keysSchema.optional().describe('Who may submit and who may answer; without it nothing has to be signed'),
     audit: auditSchema.prefault({}).describe('What this host writes down about commands and approvals'),
+    labels: labelsSchema
+      .default({})
+      .describe('Labels of this host, names and values, which sessions may ask for (`hosts` of their spec)'),
     tenants: fleetSection,
     images: imagesSchema.prefault({}).describe('Images that this host pulls, and how many of them it keeps'),
     pools: poolsSchema.default([]).describe('Sandboxes that are ready before a session asks for one'),
     codex: codexSchema.prefault({}).describe('Settings of the Codex CLI, for the policy of that name'),
   },
-  'must have only these sections: rules, allow, escalation, approvals, keys, audit, images, pools, codex',
+  'must have only these sections: rules, allow, escalation, approvals, keys, audit, labels, images, pools, codex',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

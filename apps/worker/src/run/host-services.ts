@@ -47,8 +47,8 @@ export interface HostServices {
 export interface SessionHost extends HostServices {
   readonly jobs: SessionJobs;
   readonly leases: Leases;
-  /** Placement classes that this host offers. */
-  readonly offers: readonly PlacementClass[];
+  /** Tells whether this host offers a placement class. */
+  offers(name: PlacementClass): boolean;
   /** Returns whether the operator's settings allow this host to run the spec. */
   serves(spec: ResolvedSessionSpec): Promise<boolean>;
   /** Returns whether this host opens shells now. It does not while it drains, or while its engine is down. */

@@ -52,7 +52,7 @@ export async function adoptSession(
   }
   const parts = createSessionParts({ job, adopted, spec, mailbox, lease, hosting }, host);
   lease.own(mailbox.owner.fence, LEASE_MS + spec.hostGraceMs);
-  const isOffered = host.offers.includes(placementClass) && (await host.serves(spec));
+  const isOffered = host.offers(placementClass) && (await host.serves(spec));
   return { adopted, parts, isOffered };
 }
 

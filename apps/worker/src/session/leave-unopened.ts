@@ -13,8 +13,8 @@ interface UnopenedSession {
   job: SessionJob;
   lease: Lease;
   jobs: SessionJobs;
-  /** Placement classes that this host offers. */
-  offers: readonly PlacementClass[];
+  /** Tells whether this host offers a placement class. */
+  offers(name: PlacementClass): boolean;
   audit: Pick<Audit, 'recorded'>;
   logger: Logger;
   signal: AbortSignal;
@@ -27,7 +27,7 @@ interface UnopenedSession {
 export async function leaveUnopened(error: ShellfleetError, session: UnopenedSession): Promise<void> {
   const { adopted, found, mailbox, job, jobs, signal } = session;
   const { epoch } = adopted;
-  const isForOthers = !session.offers.includes(job.placementClass);
+  const isForOthers = !session.offers(job.placementClass);
   session.logger.error({ err: error, isForOthers }, 'session.refused');
   await found?.remove();
   // A refused signature is recorded in the audit first, if the disk takes it.

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { toPlacement } from '@shellfleet/placement';
+import { isOffered, placementClass, toPlacement } from '@shellfleet/placement';
 import { type HostOffer, hostOfferSchema, type SessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
 import { CanServe } from './can-serve.ts';
@@ -41,22 +41,33 @@ const ASKED: Partial<Record<keyof SessionSpec, SessionSpec[keyof SessionSpec][]>
   ],
 };
 
+const ABILITIES = {
+  ...{ policies: ['docker', 'host', 'bubblewrap', 'codex'], sealKeys: ['key'], schema: 2, labels: {} },
+  allow: { ...hostOfferSchema.parse({}), ...LEAST },
+};
+
 describe('the sessions that a host can serve', () => {
-  test('include every session in the queue of all hosts', async () => {
+  test('include every session that is not particular, of a class that it offers', async () => {
     const specs = Object.entries(ASKED).reduce<SessionSpec[]>(
       (all, [field, values]) => all.flatMap((spec) => values.map((value) => ({ ...spec, [field]: value }))),
       [{}],
     );
-    let [usual, particular] = [0, 0];
+    let [usual, particular, unoffered] = [0, 0, 0];
     for (const spec of specs) {
       const parsed = sessionSpecSchema.safeParse(spec);
       if (!parsed.success) continue;
-      const isParticular = toPlacement(parsed.data).particular === true;
-      if (isParticular) particular++;
-      else usual++;
-      if (!isParticular) expect(await canServe(spec, LEAST), JSON.stringify(spec)).toBe(true);
+      const placement = toPlacement(parsed.data, '1.key');
+      if (placement.particular === true) {
+        particular++;
+        continue;
+      }
+      const offered = isOffered(placementClass(placement), ABILITIES);
+      if (offered) usual++;
+      else unoffered++;
+      expect(await canServe(spec, LEAST), JSON.stringify(spec)).toBe(offered);
     }
     expect(usual).toBeGreaterThan(5);
+    expect(unoffered).toBeGreaterThan(5);
     expect(particular).toBeGreaterThan(500);
   });
 

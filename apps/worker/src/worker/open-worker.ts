@@ -1,5 +1,5 @@
 import { Notifier } from '@shellfleet/concurrency';
-import { createSessionJobs, offeredClasses } from '@shellfleet/placement';
+import { createSessionJobs, isOffered, type PlacementClass } from '@shellfleet/placement';
 import {
   type HostBeat,
   type HostOffer,
@@ -189,6 +189,7 @@ const cordonedSentence = (hostId: string) =>
 /** Returns the abilities that decide which sessions this host takes. */
 const abilitiesOf = ({ settings, sealer }: HostServices, allow: HostOffer) => ({
   policies: settings.policies,
+  labels: settings.file.labels,
   sealKeys: [...sealer.keyIds],
   schema: SCHEMA_VERSION,
   allow,
@@ -208,11 +209,12 @@ async function createSessionHost(
     Pick<OpenWorker, 'fleetConfiguration'> & { onAsked(tenant: string): void; signal: AbortSignal },
 ): Promise<SessionHost> {
   const { settings } = services;
-  const offers = offeredClasses(abilitiesOf(services, offer));
+  const abilities = abilitiesOf(services, offer);
+  const offers = (name: PlacementClass) => isOffered(name, abilities);
   const canServe = new CanServe(services, offer, settings.defaultImage);
   const wishes = new Wishes(services);
   const jobs = await createSessionJobs({
-    ...{ ...services, offers: (name) => offers.includes(name), serves: (job) => canServe.job(job) },
+    ...{ ...services, offers, serves: (job) => canServe.job(job) },
     isWishedElsewhere: (job, image) => wishes.areMetElsewhere(job, image),
     ...{ weights: fleetConfiguration.weights, quotas: fleetConfiguration.quotas },
     ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },

@@ -22,10 +22,11 @@ export interface WakeUpTargets {
  * sessions come over a channel of the tenant, which clients of other tenants may not use.
  */
 export async function subscribeToWakeUps(
-  { connected, fleet, hostId, offers }: SessionHost,
+  host: SessionHost,
   tenants: FollowedTenants,
   targets: WakeUpTargets,
 ): Promise<{ close(): void }> {
+  const { connected, fleet, hostId } = host;
   const subscriber = connected.duplicate('subscriber', `shellfleet-worker:${hostId}:wakeups`);
   const own = hostKeys(fleet.namespace, hostId).wakeUps;
   const shared = [own, fleet.sessionsWakeUps, fleet.toolsWakeUps];
@@ -33,7 +34,7 @@ export async function subscribeToWakeUps(
   subscriber.on('message', (channel: string, message: string) => {
     const wakeUp = parseWakeUp(message);
     if (wakeUp === undefined) return;
-    if (!isAboutSession(wakeUp)) deliver(wakeUp, offers, targets);
+    if (!isAboutSession(wakeUp)) deliver(wakeUp, host, targets);
     else if (channel === channelOf(wakeUp.tenant)) deliverToSession(wakeUp, targets);
   });
   await subscriber.connect();
@@ -69,12 +70,12 @@ function deliverToSession(wakeUp: SessionWakeUp, { sessions }: WakeUpTargets): v
 
 function deliver(
   wakeUp: Exclude<WakeUp, SessionWakeUp>,
-  offers: SessionHost['offers'],
+  host: Pick<SessionHost, 'offers'>,
   { tools, jobs, readCalls, onConfiguration, approvals }: WakeUpTargets,
 ): void {
   switch (wakeUp.type) {
     case 'sessions':
-      if (offers.includes(wakeUp.placementClass)) jobs.notify();
+      if (host.offers(wakeUp.placementClass)) jobs.notify();
       break;
     case 'tool':
       tools.wakeUp(wakeUp.name);

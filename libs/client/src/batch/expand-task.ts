@@ -16,7 +16,7 @@ export function expandTask(task: Task, repeats: number, spec: SessionSpec | unde
 }
 
 /** Fields of a spec that are merged by key. */
-const PARTIAL = ['env', 'secrets', 'labels', 'limits', 'output'] as const;
+const PARTIAL = ['env', 'secrets', 'labels', 'hosts', 'limits', 'output'] as const;
 
 /** Returns `common` with the fields of `own`. PARTIAL fields are merged by key, other fields are replaced. */
 function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefined): SessionSpec | undefined {

@@ -32,7 +32,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
       ...{ id, state: 'unreachable', slots: 0, free: 0, sessions: 0, running: 0, policies: [], version: '' },
       ...{ commandsPerSecond: 0, configuration: 0, seenAt },
     };
-  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings } = parsed.data;
+  const { slots, free, sessions, running, held, policies, version, draining, problems, warnings, labels } = parsed.data;
   const { commandsPerSecond, configuration, gate, pulls, pools } = parsed.data;
   const info = {
     id,
@@ -50,6 +50,7 @@ function toHostInfo(id: string, seenMs: number, beat: string | null): HostInfo {
   return {
     ...info,
     ...(held === 0 ? {} : { held }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ...(gate === undefined ? {} : { gate }),
     ...(problems.length === 0 ? {} : { problems }),
     ...(warnings.length === 0 ? {} : { warnings }),

@@ -22,6 +22,8 @@ describe('the reason why sessions wait', () => {
   test.each([
     ['no host', {}, [], 'No host of this fleet is up. Start one'],
     ['the policy', { placementClass: 'host~1.key' }, [beat()], "No live host offers the policy 'host'"],
+    ['a label', { placementClass: 'docker,gpu=yes~1.key' }, [beat()], 'has the label gpu=yes'],
+    ['a network', { placementClass: 'docker+full~1.key' }, [beat()], "does not allow 'full'; it allows 'restricted'"],
     ['the quota of their tenant', { held: 5 }, [beat({ free: 1 })], 'Their tenant has as many sessions'],
     ['slots', {}, [beat(), beat()], 'All slots are taken.'],
     ['a shortage', {}, [beat({ free: 1, problems: ['Its disk is full.'] })], 'takes sessions now: Its disk is full.'],

@@ -1,5 +1,5 @@
 import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
-import { noHostReason, offeredClasses, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
+import { noHostReason, parseClass, parsePlacement, readBeats } from '@shellfleet/placement';
 import {
   COLD_REASONS,
   type HostBeat,
@@ -128,7 +128,7 @@ async function readAtQuota(
 ): Promise<SessionInfo['atQuota']> {
   const { maxSessions: limit } = await readTenantQuotas(redis, namespace, tenant);
   if (limit === undefined) return undefined;
-  const used = await sessions.countHeld(new Set(beats.flatMap(offeredClasses)), tenant);
+  const used = await sessions.countHeld(beats, tenant);
   return used >= limit ? { quota: 'maxSessions', used, limit } : undefined;
 }
 

@@ -1,4 +1,4 @@
-import { hostsFor, offeredClasses, type Place, type PlacementClass, type QueuedSessions } from '@shellfleet/placement';
+import { hostsFor, type Place, type PlacementClass, type QueuedSessions } from '@shellfleet/placement';
 import { type HostBeat, type SessionInfo, type SessionKeys, sessionsQueue } from '@shellfleet/protocol';
 import type { FleetContext } from '../connection/fleet-context.ts';
 
@@ -35,7 +35,7 @@ export async function readWaiting(
   await Promise.all(
     [...lines.values()].map(async ({ placementClass, all }) => {
       const hosts = hostsFor(placementClass, beats);
-      const places = await sessions.places(all, placementClass, new Set(hosts.flatMap(offeredClasses)));
+      const places = await sessions.places(all, placementClass, hosts);
       for (const [index, { member }] of all.entries()) {
         const place = places[index];
         if (place !== undefined) found.set(member, toWaiting(place, hosts));

@@ -13,12 +13,13 @@ describe('the host that a session wants', () => {
     const sandbox = { mode: 'workspace-write', network: 'limited', allowedHosts: ['a.example', 'b.example'] };
     const limits = { memoryBytes: 2 ** 30, cpus: 1 };
     const spec = { image: 'alpine:3', user: '1:1', workspace: '/srv/data', near: 'other', priority: 5 };
-    expect(wantedOf({ ...spec, sandbox, limits, redactFormats: false, keepOnFailure: true })).toEqual({
+    const hosts = { zone: 'a', gpu: 'yes' };
+    expect(wantedOf({ ...spec, sandbox, limits, hosts, redactFormats: false, keepOnFailure: true })).toEqual({
       needs: {
         ...{ policy: 'docker', image: 'alpine:3', user: '1:1', workspace: '/srv/data' },
         ...{ 'sandbox.mode': 'workspace-write', 'sandbox.network': 'limited' },
         ...{ 'sandbox.allowedHosts': 'a.example b.example', 'limits.memoryBytes': '1073741824' },
-        ...{ redactFormats: 'false', keepOnFailure: 'true' },
+        ...{ redactFormats: 'false', keepOnFailure: 'true', hosts: 'gpu=yes zone=a' },
       },
       wishes: { image: 'alpine:3', near: 'other' },
     });

@@ -1,8 +1,8 @@
-import { DEFAULTS, type ResolvedSessionSpec, type SessionInfo, workspaceOf } from '@shellfleet/protocol';
+import { DEFAULTS, labelsText, type ResolvedSessionSpec, type SessionInfo, workspaceOf } from '@shellfleet/protocol';
 
 /** Returns what a host must have to take the session, and what the session would like of its host. */
 export function wantedHost(spec: ResolvedSessionSpec): Pick<SessionInfo, 'needs' | 'wishes'> {
-  const { policy, image, user, sandbox, redactFormats, keepOnFailure, near } = spec;
+  const { policy, image, user, sandbox, redactFormats, keepOnFailure, near, hosts } = spec;
   const selection = sandbox?.selection === 'auto' ? undefined : sandbox?.selection;
   const needs = {
     policy: policy.type,
@@ -13,6 +13,7 @@ export function wantedHost(spec: ResolvedSessionSpec): Pick<SessionInfo, 'needs'
     ...Object.fromEntries(limitsToMeet(spec)),
     redactFormats: redactFormats ? undefined : false,
     keepOnFailure: keepOnFailure || undefined,
+    hosts: labelsText(hosts, ' ') || undefined,
   };
   const wishes = { ...(image === undefined ? {} : { image }), ...(near === undefined ? {} : { near }) };
   const given = Object.entries(needs).filter(([, value]) => value !== undefined);

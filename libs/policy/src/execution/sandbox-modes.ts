@@ -1,9 +1,9 @@
 import {
   type FieldIssue,
   type NetworkAccess,
+  refusedByLists,
   refusedSandbox,
   resolveSandbox,
-  SANDBOX_TABLE,
   type SandboxChoice,
   type SandboxMode,
 } from '@shellfleet/protocol';
@@ -26,8 +26,6 @@ export const DEFAULT_SANDBOX_ALLOWANCES: SandboxAllowances = {
   hosts: [],
 };
 
-const LEAST_MODE: SandboxMode = 'read-only';
-
 /** Returns the fields that this host refuses, with the reasons. */
 export function checkSandbox(spec: SandboxChoice, allowances: SandboxAllowances): FieldIssue[] {
   return [...refusedSandbox(spec), ...checkAllowed(spec, allowances)];
@@ -36,21 +34,7 @@ export function checkSandbox(spec: SandboxChoice, allowances: SandboxAllowances)
 /** Returns the fields that the operator of this host does not allow, with the reasons. */
 export function checkAllowed(spec: SandboxChoice, allowances: SandboxAllowances): FieldIssue[] {
   const asked = resolveSandbox(spec);
-  const { usual } = SANDBOX_TABLE[spec.policy.type];
-  return [
-    // A mode that the policy provides without being listed is always allowed, so it is no reason to wait for another
-    // host.
-    ...checkListed('mode', asked.mode, usual.mode, [LEAST_MODE, ...allowances.modes]),
-    ...checkListed('network', asked.network, usual.network, allowances.networks),
-    ...checkHosts(asked.allowedHosts, allowances.hosts),
-  ];
-}
-
-function checkListed<T extends string>(field: string, asked: T, usual: T, listed: readonly T[]): FieldIssue[] {
-  if (asked === usual || listed.includes(asked)) return [];
-  const rest = [...new Set([usual, ...listed])].map((value) => `'${value}'`).join(', ');
-  const message = `this host does not allow '${asked}'; it allows ${rest}`;
-  return [{ path: `sandbox.${field}`, message: withSetting(message, `allow.${field}s of SHELLFLEET_CONFIG`) }];
+  return [...refusedByLists(spec.policy.type, asked, allowances), ...checkHosts(asked.allowedHosts, allowances.hosts)];
 }
 
 function checkHosts(asked: readonly string[], allowed: readonly string[]): FieldIssue[] {
