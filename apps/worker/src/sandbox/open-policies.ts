@@ -7,7 +7,7 @@ import type { WorkerConfig } from '../config/config.ts';
 import type { HostMemory } from '../host/host-memory.ts';
 import { openBubblewrap } from './bubblewrap/bubblewrap-enclosure.ts';
 import { openCodex } from './codex/codex-enclosure.ts';
-import { createDockerSandboxes } from './docker/docker-sandboxes.ts';
+import { createDockerSandboxes } from './docker/create-docker-sandboxes.ts';
 import { readLogin } from './docker/registry-logins.ts';
 import { type Enclosure, noEnclosure } from './host/enclosure.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';

@@ -23,11 +23,11 @@ import {
   type SpareSandboxes,
   type UnassignedSandbox,
 } from '../sandbox.ts';
-import { openSessionDirectories, type SessionDirectories } from '../session-directory.ts';
-import { type Assignment, Assignments } from './assignments.ts';
-import { ContainerDisks } from './container-disks.ts';
+import type { SessionDirectories } from '../session-directory.ts';
+import type { Assignment, Assignments } from './assignments.ts';
+import type { ContainerDisks } from './container-disks.ts';
 import { ContainerFiles, isMounted } from './container-files.ts';
-import { HOSTS, HOSTS_FILE, PASSWD_FILE, toContainerOptions } from './container-options.ts';
+import { PASSWD_FILE, toContainerOptions } from './container-options.ts';
 import { ContainerPlanner, type PlannedImage, type PlannerOptions } from './container-planner.ts';
 import { readProcessorMs } from './container-processor.ts';
 import { createContainer } from './create-container.ts';
@@ -35,9 +35,9 @@ import { DeathWatch } from './death-watch.ts';
 import { readDiskQuota } from './disk-quota.ts';
 import type { DiskBounds } from './disk-watch.ts';
 import { fromCreateReply, fromStartReply, isMissingImage, toShellfleetError } from './docker-errors.ts';
-import { Engine, type EngineTimes } from './engine.ts';
+import type { Engine, EngineTimes } from './engine.ts';
 import { type FoundContainer, findGoneHosts, listContainers, listFleets, removeContainer } from './found-containers.ts';
-import { HostImages, type HostImagesOptions } from './host-images.ts';
+import type { HostImages, HostImagesOptions } from './host-images.ts';
 import { ImageUsers } from './image-users.ts';
 import { checkVolumes } from './image-volumes.ts';
 import { toKeeperLink } from './keeper-link.ts';
@@ -69,29 +69,7 @@ export interface DockerSandboxesOptions extends PlannerOptions {
   engineTimes?: EngineTimes;
 }
 
-export async function createDockerSandboxes(options: DockerSandboxesOptions): Promise<Sandboxes> {
-  const engine = new Engine(options.socketPath, options.logger, options.engineTimes);
-  const directories = await openSessionDirectories(options.directory, options.keeperPath, { [HOSTS_FILE]: HOSTS });
-  const { logger, allowances } = options;
-  const disks = new ContainerDisks(engine, options.disk ?? USUAL_DISK, logger);
-  const readSpace = () => disks.readSpace();
-  const usual = { recordPath: `${options.directory}-images.json`, prepull: [], login: async () => undefined };
-  const images = await HostImages.open({
-    budget: {},
-    ...usual,
-    ...options.images,
-    engine,
-    names: allowances,
-    readSpace,
-    logger,
-  });
-  // Its name keeps it from the sweep of the sandboxes' directories.
-  const assignments = await Assignments.open(join(options.directory, '.assigned'));
-  return new DockerSandboxes({ engine, directories, assignments, disks, images }, options);
-}
-
-const USUAL_DISK: DiskBounds = { limitBytes: undefined, leastFreeBytes: undefined };
-
+/** What the sandboxes use, opened. */
 interface Parts {
   engine: Engine;
   directories: SessionDirectories;
@@ -100,7 +78,7 @@ interface Parts {
   images: HostImages;
 }
 
-class DockerSandboxes implements Sandboxes {
+export class DockerSandboxes implements Sandboxes {
   readonly #engine: Engine;
   readonly #directories: SessionDirectories;
   readonly #assignments: Assignments;
