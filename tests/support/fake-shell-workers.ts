@@ -7,4 +7,6 @@ vi.mock('../../apps/worker/src/shell/connect-shell.ts', () => ({
   connectShell: async (sandbox: FakeSandbox) => sandbox.keeper.connect(),
 }));
 
-export { ASKING, type FakeShellWorker, newFleet, startFakeShellWorker } from './fake-shell-worker.ts';
+// What is re-exported in one statement would be evaluated before the mock is there.
+export const { ASKING, newFleet, startFakeShellWorker } = await import('./fake-shell-worker.ts');
+export type { FakeShellWorker } from './fake-shell-worker.ts';
