@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Fleet, Result } from '@shellfleet/client';
+import type { Fleet, Result, Session } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { percentile } from '../bench/measure/spread.ts';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
@@ -161,15 +161,22 @@ describe('tenants that always have sessions waiting', () => {
   }, 400_000);
 });
 
+/** Opens two sessions on h1, which leave it room. They set a variable of their shells. */
+async function openOnFirstHost(name: string): Promise<Session[]> {
+  await stack.fleet.cordonHost('h2');
+  const sessions = await Promise.all(Array.from({ length: 2 }, (_, n) => stack.fleet.session(`${name}-${n}`)));
+  const results = await Promise.all(sessions.map((session) => session.run('n=1')));
+  await stack.fleet.uncordonHost('h2');
+  expect(results.map(({ hostId }) => hostId)).toEqual(['h1', 'h1']);
+  return sessions;
+}
+
 describe('a host that takes nothing new under load', () => {
   test.each([
     ['cordoned', () => stack.fleet.cordonHost('h1'), () => stack.fleet.uncordonHost('h1')],
     ['drained', () => stack.fleet.drainHost('h1'), () => stack.fleet.drainHost('h1', { undo: true })],
   ])('keeps its shells when %s, and no command is lost', async (_how, stop, goOn) => {
-    const sessions = await Promise.all(Array.from({ length: 4 }, (_, n) => stack.fleet.session(`stays-${n}`)));
-    const hosts = await Promise.all(sessions.map(async (session) => (await session.run('n=1')).hostId));
-    const staying = sessions.filter((_, index) => hosts[index] === 'h1');
-    expect(staying.length).toBeGreaterThan(0);
+    const staying = await openOnFirstHost('stays');
     const load = keepWaiting(new Map([['default', stack.fleet]]), 6, () => 'true');
     await stop();
     await until(
@@ -186,7 +193,7 @@ describe('a host that takes nothing new under load', () => {
       ({ hostId }) => hostId === 'h1',
     );
     expect(await load.stop()).toEqual(['success']);
-    await Promise.all(sessions.map((session) => session.close()));
+    await Promise.all(staying.map((session) => session.close()));
   });
 });
 
@@ -197,18 +204,15 @@ describe('a host whose memory runs short', () => {
 
   test('keeps its shells, leaves new sessions to others, and takes some again with room', async () => {
     await setFree(4_096);
-    const sessions = await Promise.all(Array.from({ length: 4 }, (_, n) => stack.fleet.session(`kept-${n}`)));
-    const hosts = await Promise.all(sessions.map(async (session) => (await session.run('n=1')).hostId));
-    const onShort = sessions.filter((_, index) => hosts[index] === 'h1');
-    expect(onShort.length).toBeGreaterThan(0);
+    const kept = await openOnFirstHost('kept');
     await setFree(64);
     await until(
       () => refusedBy('h1'),
       (reason) => reason?.includes('SHELLFLEET_MIN_FREE_MEMORY') === true,
     );
     const load = keepWaiting(new Map([['default', stack.fleet]]), 6, () => 'true');
-    const answers = await Promise.all(onShort.map((session) => session.run('echo $n')));
-    expect(answers.map(({ stdout, hostId }) => [stdout, hostId])).toEqual(onShort.map(() => ['1\n', 'h1']));
+    const answers = await Promise.all(kept.map((session) => session.run('echo $n')));
+    expect(answers.map(({ stdout, hostId }) => [stdout, hostId])).toEqual(kept.map(() => ['1\n', 'h1']));
     const elsewhere = await Promise.all(Array.from({ length: 4 }, () => stack.fleet.run('true')));
     expect(elsewhere.map(({ outcome, hostId }) => [outcome, hostId])).toEqual(Array(4).fill(['success', 'h2']));
     await setFree(4_096);
@@ -217,7 +221,7 @@ describe('a host whose memory runs short', () => {
       ({ hostId }) => hostId === 'h1',
     );
     expect(await load.stop()).toEqual(['success']);
-    await Promise.all(sessions.map((session) => session.close()));
+    await Promise.all(kept.map((session) => session.close()));
   });
 
   test('says that the kernel killed processes for its memory, and keeps more free', async () => {
