@@ -1,4 +1,4 @@
-import { append, finish, rerun, submit, take } from '@shellfleet/mailbox';
+import { append, type Entry, finish, rerun, submit, take } from '@shellfleet/mailbox';
 import { payloadKey, recordKey, replyKey } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
@@ -278,12 +278,16 @@ describe('the mailbox call `finish`', () => {
 });
 
 describe('the mailbox call `rerun`', () => {
+  const restarted = ({ startedAt }: Entry) => ({
+    ...{ type: 'restarted', startedAt: expect.any(Number), firstStartedAt: startedAt },
+  });
+
   test('starts an idempotent entry again under a newer owner with new offsets', async () => {
     const first = await own(redis, keys, 'h1');
     const entry = await startOne(first, { retry: 'idempotent' });
     await append(first, entry.id, [pieceAfter(entry, 'first run')]);
     const second = await own(redis, keys, 'h2');
-    expect(await rerun(second, entry)).toEqual({ type: 'restarted' });
+    expect(await rerun(second, entry)).toEqual(restarted(entry));
     const again = pieceAfter(atTheStart, 'second run');
     expect(await append(second, entry.id, [again])).toEqual({ type: 'stored', offsets: { stdout: 10, stderr: 0 } });
     expect(outputOf(await readEvents(redis, keys), entry.id).stdout.toString()).toBe('second run');
@@ -294,7 +298,7 @@ describe('the mailbox call `rerun`', () => {
     const second = await own(redis, keys, 'h2');
     await rerun(second, entry);
     await append(second, entry.id, [pieceAfter(entry, 'second run')]);
-    expect(await rerun(second, entry)).toEqual({ type: 'restarted' });
+    expect(await rerun(second, entry)).toEqual(restarted(entry));
     expect(await take(second)).toMatchObject({
       entry: { offsets: { stdout: 10 }, seq: 1, host: 'h2', fence: second.fence },
     });
@@ -317,13 +321,13 @@ describe('the mailbox call `rerun`', () => {
     const owner = await own(redis, keys, 'h1');
     const entry = await startOne(owner, { retry: 'idempotent' });
     expect(entry.starts).toBe(1);
-    expect(await rerun(owner, entry)).toEqual({ type: 'restarted' });
+    expect(await rerun(owner, entry)).toEqual(restarted(entry));
     const second = await own(redis, keys, 'h2');
     const running = await take(second);
     expect(running).toMatchObject({ type: 'running', entry: { starts: 2 } });
     // `entry` is the state of the entry before its second start, so it is out of date.
     expect(await rerun(second, entry)).toEqual({ type: 'refused' });
-    expect(await rerun(second, { ...entry, starts: 2 })).toEqual({ type: 'restarted' });
+    expect(await rerun(second, { ...entry, starts: 2 })).toEqual(restarted(entry));
     expect(await rerun(second, { ...entry, starts: 3 })).toEqual({ type: 'refused' });
     const started = (await readEvents(redis, keys)).filter(({ type }) => type === 'command.started');
     expect(started.map(({ data }) => JSON.parse(data.toString()).attempt)).toEqual([undefined, 2, 3]);

@@ -31,6 +31,7 @@ export function expectedResult(sessionId: string, own: ExpectedFields = {}): Res
     deduplicated: false,
     shell: { state: 'kept', epoch: 1 },
     timings: { queuedMs: anyNumber(), startMs: anyNumber(), runMs: anyNumber(), totalMs: anyNumber() },
+    receipt: expect.objectContaining({ totalMs: anyNumber(), parts: expect.any(Array) }) as Result['receipt'],
     hostId: 'h1',
     ...digestOf(own),
     ...(own.outcome === 'timeout' && own.reason !== 'not-started' ? { limitMs: anyNumber() } : {}),

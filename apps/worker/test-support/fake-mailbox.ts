@@ -112,7 +112,7 @@ export class FakeMailbox {
       }) as typeof withdraw,
       append: (async (owner) =>
         isOwner(owner) ? { type: 'stored', offsets: { stdout: 0, stderr: 0 } } : { type: 'fenced' }) as typeof append,
-      rerun: (async () => ({ type: 'restarted' })) as typeof rerun,
+      rerun: (async () => ({ type: 'restarted', startedAt: 3, firstStartedAt: 2 })) as typeof rerun,
       finish: (async (owner, entryId, { result, takeNext }) => {
         if (!isOwner(owner)) return { type: 'fenced' };
         if (this.finished.some(({ id }) => id === entryId)) {
@@ -164,7 +164,7 @@ export class FakeMailbox {
       loss: '',
       driven: false,
       waiting: this.waiting.length,
-      createdAt: 1,
+      ...{ createdAt: 1, ownedAt: 1, activeAt: 1, clockAheadMs: Date.now() },
       previousHost: '',
       ...(this.shell === undefined ? {} : { shell: this.shell }),
       ...(this.running === undefined ? {} : { running: this.running }),

@@ -46,6 +46,9 @@ export type {
   OutputOptions,
   PolicyName,
   PrefixRule,
+  Receipt,
+  ReceiptPart,
+  ReceiptStep,
   RedactionRule,
   RejectedQuestions,
   Result,
@@ -108,7 +111,7 @@ export type { Session } from './session.ts';
 export type { WriteOptions } from './stdin/write-stdin.ts';
 export type { LogOptions } from './stream/command-log.ts';
 export type { LogRange } from './stream/log-window.ts';
-export type { SubmitInput, SubmitInterceptor, SubmitReceipt } from './submit/interceptors.ts';
+export type { SubmitInput, SubmitInterceptor, SubmitReply } from './submit/interceptors.ts';
 export type { SessionOptions } from './submit/open-session.ts';
 export { checkCommand, type RunOptions } from './submit/parse-command.ts';
 export type { AttachOptions } from './terminal/open-terminal.ts';

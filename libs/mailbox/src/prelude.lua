@@ -93,12 +93,53 @@ local function write_end(record, id, outcome, result, retention_ms, stdout, stde
   return event
 end
 
--- Ends an entry without more output.
+-- Returns for how many ms a person was asked about an entry, until `at` or an answer. `asked` is a field of the record.
+local function asked_ms(asked, at)
+  local from, to = string.match(asked or '', '^(%d+) ?(%d*)$')
+  return from and math.max(0, (tonumber(to) or at) - from) or 0
+end
+
+-- Returns timings and receipt, as the end of a Result, of an entry that ends without its host. It may have been started
+-- at `started_at`. An entry that waited has had no slot, or others of its session were first.
+local function receipt_of(accepted_at, started_at, asked)
+  local at = tonumber(started_at) or now_ms()
+  local waited = math.max(0, at - accepted_at)
+  local for_person = math.min(waited, asked_ms(asked, at))
+  local left = waited - for_person
+  local host, running, held, owned_at = unpack(redis.call('HMGET', state, 'host', 'running', 'held', 'ownedAt'))
+  local waits = {}
+  local function add(cause, ms)
+    if ms > 0 then waits[#waits + 1] = string.format('["%s",%.0f]', cause, ms) end
+  end
+  if not started_at then
+    local for_slot = host and math.min(left, math.max(0, (tonumber(owned_at) or 0) - accepted_at)) or left
+    add('slot', for_slot)
+    if running or (held and redis.call('LINDEX', queue, 0) == held) then add('earlier', left - for_slot) end
+  end
+  add('approval', for_person)
+  return string.format(',"timings":{"queuedMs":%.0f,"startMs":0,"runMs":0,"totalMs":%.0f},"receipt":{"acceptedAt":%s%s%s}}', waited, waited,
+    accepted_at, started_at and '' or ',"unstarted":true', waits[1] and ',"waits":[' .. table.concat(waits, ',') .. ']' or '')
+end
+
+-- Returns the receipt, as the end of a Result, of an entry that waited for its second attempt.
+local function receipt_after_first(first_fields, asked)
+  local receipt = cjson.decode(first_fields).receipt
+  if type(receipt) ~= 'table' then return '}' end
+  receipt.askedMs = asked_ms(asked, now_ms())
+  return ',"receipt":' .. cjson.encode(receipt) .. '}'
+end
+
+-- Ends an entry without more output. The later of two equal names in the JSON of a Result counts.
 local function complete(id, outcome, result, retention_ms)
   local record = record_key(id)
-  local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields = unpack(redis.call('HMGET', record, 'inbox',
-    'startedAt', 'stdout', 'stderr', 'seq', 'key', 'state', 'firstEnd', 'firstFields'))
-  if entry_state == 'waiting' and first_end then outcome, result = after_first(outcome, result, first_end, first_fields) end
+  local inbox, started_at, stdout, stderr, seq, key, entry_state, first_end, first_fields, accepted_at, asked = unpack(redis.call('HMGET', record,
+    'inbox', 'startedAt', 'stdout', 'stderr', 'seq', 'key', 'state', 'firstEnd', 'firstFields', 'acceptedAt', 'asked'))
+  if entry_state == 'waiting' and first_end then
+    outcome, result = after_first(outcome, result, first_end, first_fields)
+    result = string.sub(result, 1, -2) .. receipt_after_first(first_fields, asked)
+  elseif accepted_at then
+    result = string.sub(result, 1, -2) .. receipt_of(accepted_at, started_at, asked)
+  end
   redis.call('DEL', record, payload_key(id), input_key(id))
   return write_end(record, id, outcome, result, retention_ms, stdout, stderr, seq, key,
     {'inbox', inbox or '', 'startedAt', started_at or ''})
@@ -148,22 +189,23 @@ end
 -- The payload has its own key, because Redis keeps only hashes with short values compact.
 local function running_entry(id)
   return {2, id, redis.call('GET', payload_key(id)), redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first',
-    'startedAt', 'fence', 'host', 'stdout', 'stderr', 'seq', 'cancel')}
+    'asked', 'firstAt', 'startedAt', 'fence', 'host', 'stdout', 'stderr', 'seq', 'cancel')}
 end
 
 -- MAILBOX-4: starts an entry that the caller has removed from the queue, while nothing else runs. The caller writes
 -- `running`, and `activeAt` with the returned time, into the state. A second attempt begins without output. `fields`
--- are the fields of a reply up to `first`. This adds the fields of the start.
+-- are the fields of a reply up to `asked`. This adds the fields of the start.
 local function start(id, fields, fence, host)
   local again = ''
   if fields[6] then
     fields[5] = (tonumber(fields[5]) or 1) + 1
     again = ',"again":true,"attempt":' .. fields[5]
-    redis.call('HSET', record_key(id), 'starts', fields[5], 'stdout', 0, 'stderr', 0, 'seq', 0)
+    fields[8] = redis.call('HGET', record_key(id), 'startedAt')
+    redis.call('HSET', record_key(id), 'starts', fields[5], 'firstAt', fields[8] or '', 'stdout', 0, 'stderr', 0, 'seq', 0)
   end
   local at = time_of(emit('command.started', id, '{"hostId":"' .. host .. '"' .. again .. '}'))
   redis.call('HSET', record_key(id), 'state', 'running', 'fence', fence, 'host', host, 'startedAt', at)
-  fields[7], fields[8], fields[9] = at, fence, host
+  fields[9], fields[10], fields[11] = at, fence, host
   return at
 end
 
@@ -188,9 +230,10 @@ local function start_next(fence, host, phase, held, admission)
   if takes_any then id = redis.call('LPOP', queue) else id = runnable(held) end
   if not id then return {0, phase} end
   local payload = redis.call('GET', payload_key(id))
-  local fields = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'deadline', 'cleared')
-  local deadline, cleared = fields[7], fields[8]
-  fields[7], fields[8] = false, false
+  local fields = redis.call('HMGET', record_key(id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'asked', 'deadline',
+    'cleared')
+  local deadline, cleared = fields[8], fields[9]
+  fields[8], fields[9] = false, false
   local code = admission ~= '' and cleared ~= admission and 4
   if deadline then
     local time = redis.call('TIME')

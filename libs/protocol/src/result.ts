@@ -1,4 +1,5 @@
 import type { WireError } from './errors.ts';
+import type { Receipt } from './receipt.ts';
 
 export const OUTCOMES = [
   'success',
@@ -66,6 +67,8 @@ export interface ResultFields {
    * three.
    */
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
+  /** Where its time went, also after its end. Absent only if the record of the command was damaged. */
+  receipt?: Receipt | undefined;
   /** Id of the host that ran the command, or null. */
   hostId: string | null;
   /** Digest of the container's image, `sha256:…`. Absent without a container. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { firstAttemptSchema } from './approval-data.ts';
 import { wireErrorSchema } from './errors.ts';
 import type { Result } from './result.ts';
+import { toReceipt, wireReceiptSchema } from './wire-receipt.ts';
 
 const fields = {
   signal: z.string().nullable(),
@@ -20,6 +21,7 @@ const fields = {
     .object({ state: z.enum(['kept', 'partial', 'lost']), reason: z.string().min(1).optional(), epoch: z.number() })
     .refine(({ state, reason }) => state === 'kept' || reason !== undefined, 'a state that was not kept has a reason'),
   timings: z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
+  receipt: wireReceiptSchema.optional(),
   hostId: z.string().nullable(),
   imageDigest: z.string().optional(),
   attempts: z.number().optional(),
@@ -86,7 +88,10 @@ type Fields = { [field in keyof typeof fields]: z.infer<(typeof fields)[field]> 
 /** The fields of a WireResult that its outcome does not determine. */
 export type WireFields = Omit<Fields, Optional> & Partial<Pick<Fields, Optional>>;
 type Optional = 'output' | (typeof OPTIONAL)[number];
-const OPTIONAL = ['imageDigest', 'attempts', 'outside', 'denied', 'refused', 'sealedReason', 'firstAttempt'] as const;
+const OPTIONAL = [
+  ...(['receipt', 'imageDigest', 'attempts', 'outside', 'denied', 'refused'] as const),
+  ...(['sealedReason', 'firstAttempt'] as const),
+] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;
 type WithoutNull<T> = T extends { exitCode: null } ? Omit<T, 'exitCode'> : T;
 /** The fields that an outcome determines. `exitCode` is given only for outcomes that have an exit code. */
@@ -134,5 +139,6 @@ export function fromWireResult(
   wire: WireResult,
   deduplicated = false,
 ): Result {
-  return { ...ids, ...wire, output: wire.output ?? wire.stdout + wire.stderr, deduplicated };
+  const output = wire.output ?? wire.stdout + wire.stderr;
+  return { ...ids, ...wire, receipt: toReceipt(wire), output, deduplicated };
 }

@@ -28,6 +28,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   restart: ['shellfleet restart build'],
   close: ['shellfleet close build', 'shellfleet close job-1 job-2 job-3', 'shellfleet close --label team=ci'],
   queue: ['shellfleet queue', 'shellfleet queue --json'],
+  explain: ['shellfleet explain build', 'shellfleet explain build.01JZX0Y7R8QWERTY0123456789'],
   top: ['shellfleet top', 'shellfleet top --interval 10s', 'shellfleet top --once --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
   'hosts rm': ['shellfleet hosts rm host-7'],

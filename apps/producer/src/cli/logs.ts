@@ -1,7 +1,5 @@
 import {
-  type Fleet,
   type Command as FleetCommand,
-  isShellfleetError,
   type LogChunk,
   type OutputChunk,
   type Result,
@@ -11,6 +9,7 @@ import {
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { findById } from './find-by-id.ts';
 import { sayRedactedFormats } from './redacted-formats.ts';
 import { showChunk } from './show-command.ts';
 import { TailLines } from './tail-lines.ts';
@@ -61,7 +60,7 @@ async function logs(context: Context, id: string, flags: Flags): Promise<void> {
   if (flags.since !== undefined) refuse(flags, ['offset', 'length', 'tail'], 'together with --since');
   if (flags.tail !== undefined) refuse(flags, ['offset', 'length'], 'together with --tail');
   await context.withFleet(async (fleet) => {
-    const found = (await findCommand(fleet, id)) ?? (await findSession(fleet, id));
+    const found = await findById(fleet, id);
     if (!('log' in found)) refuse(flags, ['offset', 'length'], 'of a session: give the id of a command');
     const ended = new Map<string, Result>();
     try {
@@ -173,24 +172,4 @@ async function* outputOf(
     if (event.type !== 'command.completed' || Object.keys(event.data.redactions).length === 0) continue;
     ended.set(event.data.commandId, event.data);
   }
-}
-
-/** Returns the command with this id, or undefined if there is none, because the id is a session's, for example. */
-async function findCommand(fleet: Fleet, id: string): Promise<FleetCommand | undefined> {
-  try {
-    return await fleet.command(id);
-  } catch (error) {
-    if (isShellfleetError(error) && ['COMMAND_INVALID', 'RESULT_EXPIRED'].includes(error.code)) return undefined;
-    throw error;
-  }
-}
-
-async function findSession(fleet: Fleet, id: string): Promise<Session> {
-  const session = await fleet.attach(id);
-  if (session !== undefined) return session;
-  throw new ShellfleetError(
-    'SESSION_NOT_FOUND',
-    `There is no command and no session ${id}. \`shellfleet ps --all\` lists sessions.`,
-    { id },
-  );
 }

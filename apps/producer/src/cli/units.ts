@@ -14,6 +14,14 @@ export function describeDuration(durationMs: number): string {
   return durationMs >= 1_000 ? `${durationMs / 1_000} s` : `${durationMs} ms`;
 }
 
+/** Formats a measured time: `3 ms`, `1.20 s` or `2 min 05 s`. */
+export function describeMs(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 60_000) return `${(Math.floor(ms / 10) / 100).toFixed(2)} s`;
+  const seconds = Math.floor(ms / 1_000);
+  return `${Math.floor(seconds / 60)} min ${String(seconds % 60).padStart(2, '0')} s`;
+}
+
 /** Parses a whole number from 1. */
 export function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('Give a whole number from 1.');

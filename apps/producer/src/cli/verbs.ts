@@ -23,6 +23,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     wait: async () => (await import('./wait.ts')).registerWait,
     cancel: async () => (await import('./cancel.ts')).registerCancel,
     queue: async () => (await import('./queue.ts')).registerQueue,
+    explain: async () => (await import('./explain/explain.ts')).registerExplain,
     approvals: async () => (await import('./approvals/approvals.ts')).registerApprovals,
     batch: async () => (await import('./batch.ts')).registerBatch,
   },

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { FileCallEnd } from '../shell/shell-files.ts';
 import { EntryRun } from './entry-run.ts';
 import { runFileOperation } from './file-operation.ts';
+import { SessionTimes } from './session-times.ts';
 
 const WRITE: FileOperation = { name: 'mkdir', path: '/d' };
 const READ: FileOperation = { name: 'stat', path: '/d' };
@@ -46,6 +47,7 @@ function stage(ends: FileCallEnd[], { sandboxDies = false } = {}) {
   };
   const session = {
     ...{ owner: { keys: sessionKeys('ns', 't', 's'), host: 'here' }, shell },
+    times: new SessionTimes({ ownedAt: 0, activeAt: 0, clockAheadMs: 0 }),
     spec: sessionSpecSchema.parse({}),
     takesRealPaths: () => false,
   };

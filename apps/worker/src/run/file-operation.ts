@@ -20,9 +20,9 @@ export async function runFileOperation(
   const base = resultBase(run.entry, session);
   try {
     const answer = JSON.stringify(await replyOfKeeper(run, operation, session));
-    const { timings, hostId } = base;
+    const { shell, timings, receipt, hostId } = base;
     const end = { outcome: 'success', exitCode: 0, reason: 'exited' } as const;
-    return { result: newResult(end, { shell: base.shell, timings, hostId }), output: [], answer };
+    return { result: newResult(end, { shell, timings, receipt, hostId }), output: [], answer };
   } catch (error) {
     if (!isShellfleetError(error)) throw error;
     return { result: toErrorResult(error, base), output: [] };

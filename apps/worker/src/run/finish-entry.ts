@@ -59,6 +59,7 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
       else ({ result, output } = lostEntry(entry, 'begun-before', context));
     } else {
       if (finished.type === 'finished') {
+        context.times.recordEnd(finished.event);
         if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
         else {
           if (entry.kind === 'command') {

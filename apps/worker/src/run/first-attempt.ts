@@ -10,6 +10,7 @@ import {
 import { sealPlace } from '@shellfleet/sealing';
 import { networkOf } from './check-network.ts';
 import type { EntryResult } from './entry-run.ts';
+import { askedMs } from './entry-times.ts';
 import { toStoredResult, unstoredOutput } from './finish-entry.ts';
 import { noteEnd } from './note-audit.ts';
 import { sealReason } from './results.ts';
@@ -96,14 +97,17 @@ export function openFirstAttempt({ id }: Entry, first: string, { owner, sealer }
 
 /** Returns the end of an entry without a second attempt (ATTEMPT-3). Undefined when it had no first one. */
 export async function endOfFirst(
-  { id, first }: Entry,
+  entry: Entry,
   refused: string,
-  session: Pick<SessionContext, 'mailbox' | 'owner' | 'sealer' | 'redaction'>,
+  session: Pick<SessionContext, 'mailbox' | 'owner' | 'sealer' | 'redaction' | 'times'>,
 ): Promise<EntryResult | undefined> {
+  const { id, first } = entry;
   if (first === undefined) return undefined;
   const result = await session.mailbox.readFirstResult(id, '');
+  if (result === undefined) return undefined;
+  const receipt = result.receipt && { ...result.receipt, askedMs: askedMs(entry, session.times) };
   const sealedReason = sealReason(id, refused, session);
-  return result && { result: { ...result, sealedReason }, output: [], noted: true };
+  return { result: { ...result, receipt, sealedReason }, output: [], noted: true };
 }
 
 /** Returns the end of a text in whole characters. */

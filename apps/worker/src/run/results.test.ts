@@ -10,6 +10,7 @@ const BASE = {
   imageDigest: 'sha256:1',
   shell: { state: 'lost', reason: 'the shell itself ended', epoch: 1 },
   timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 },
+  receipt: { acceptedAt: 1 },
 } as const;
 const NO_TEXTS = { stdout: '', stderr: '', output: '' };
 const TEXTS = {

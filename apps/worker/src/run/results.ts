@@ -15,27 +15,30 @@ import type { CleanTexts } from '../output/clean-output.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { ShellEnd } from '../shell/shell.ts';
 import type { EntryResult } from './entry-run.ts';
+import { type EntryTimes, timesOf } from './entry-times.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** Fields of every Result. */
-export interface ResultBase {
+export interface ResultBase extends EntryTimes {
   sessionId: string;
   hostId: string;
   /** Digest of the container's image, if the session has one. */
   imageDigest: string | undefined;
   shell: WireResult['shell'];
-  timings: WireResult['timings'];
 }
 
-/** Returns the fields of every Result. `end` is the end that the shell reported, if any. */
-export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd): ResultBase {
-  const { shell } = session;
+/**
+ * Returns the fields of every Result. `end` is the end that the shell reported, if any, and `firstOutputMs` the time
+ * from the start to the first output.
+ */
+export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd, firstOutputMs?: number): ResultBase {
+  const { shell, times } = session;
   return {
     sessionId: session.owner.keys.session,
     hostId: session.owner.host,
     imageDigest: shell.image?.digest,
     shell: describeShell(shell, end),
-    timings: toTimings(entry, shell.opened, end?.runMs ?? 0),
+    ...timesOf(entry, times, shell.opened, { runMs: end?.runMs ?? 0, firstOutputMs }),
   };
 }
 
@@ -50,8 +53,8 @@ export function deniedEntry(
   { reason, by }: { reason: string; by?: 'approver' },
   session: SessionContext,
 ): EntryResult {
-  const { shell: shellState, timings, hostId } = resultBase(entry, session);
-  const rest = { sealedReason: sealReason(entry.id, reason, session), shell: shellState, timings, hostId };
+  const { shell: shellState, timings, receipt, hostId } = resultBase(entry, session);
+  const rest = { sealedReason: sealReason(entry.id, reason, session), shell: shellState, timings, receipt, hostId };
   return { result: newResult({ outcome: 'denial', reason: by ?? 'rules' }, rest), output: [] };
 }
 
@@ -66,23 +69,26 @@ export function neverBegun({ owner }: Pick<SessionContext, 'owner'>): Shellfleet
   return new ShellfleetError('SESSION_START_FAILED', message);
 }
 
-/** Splits the time since acceptance into queueing, opening and running. Clocks may differ, so each is at least 0. */
-function toTimings(entry: Entry, opened: SessionShell['opened'], runMs: number): WireResult['timings'] {
-  const waited = Math.max(0, entry.startedAt - entry.acceptedAt);
-  const startMs = Math.min(waited, Math.max(0, opened.to - Math.max(entry.acceptedAt, opened.from)));
-  return { queuedMs: waited - startMs, startMs, runMs, totalMs: waited + runMs };
-}
-
 type Asked = Pick<CommandPayload, 'cwd' | 'timeoutMs' | 'noOutputTimeoutMs'>;
 
 export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, asked: Asked): WireResult {
-  const { sessionId, shell, timings, hostId, imageDigest } = base;
+  const { sessionId, shell, timings, receipt, hostId, imageDigest } = base;
   const { stdout, stderr, output, truncated, totals, redactions } = texts;
   const ended = toResultEnd(end, sessionId, asked);
   const exitCode = 'exitCode' in ended ? ended.exitCode : null;
   // Almost every Result is built here, and naming its fields takes half the time of several spreads.
   const said = { stdout, stderr, output, truncated, totals, redactions };
-  return { ...ended, exitCode, signal: end.signal, ...said, shell, timings, hostId, imageDigest } as WireResult;
+  return {
+    ...ended,
+    exitCode,
+    signal: end.signal,
+    ...said,
+    shell,
+    timings,
+    receipt,
+    hostId,
+    imageDigest,
+  } as WireResult;
 }
 
 function toResultEnd(end: ShellEnd, sessionId: string, { cwd = '', timeoutMs, noOutputTimeoutMs }: Asked): ResultEnd {
@@ -116,14 +122,14 @@ function exitCodeOf({ exitCode, signal }: ShellEnd): number {
 /** Returns the Result of an entry that ends with an error of the fleet, with its output so far. */
 export function toErrorResult(
   error: ShellfleetError,
-  { shell, timings, hostId, imageDigest }: ResultBase,
+  { shell, timings, receipt, hostId, imageDigest }: ResultBase,
   texts?: CleanTexts,
   reason?: ErrorResult['reason'],
 ): WireResult {
   return newResult(
     { outcome: 'error', error: error.toJSON(), ...(reason !== undefined && { reason }) },
     // Without texts nothing has run.
-    { ...texts, shell, timings, hostId, ...(texts !== undefined && { imageDigest }) },
+    { ...texts, shell, timings, receipt, hostId, ...(texts !== undefined && { imageDigest }) },
   );
 }
 
@@ -156,10 +162,10 @@ function missingCwd(sessionId: string, cwd: string) {
 export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 
 export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
-  const { shell, timings, hostId, imageDigest } = base;
+  const { shell, timings, receipt, hostId, imageDigest } = base;
   return newResult(
     { outcome: 'lost', ...(reason !== 'begun-before' && { reason }) },
-    { shell, timings, hostId, imageDigest },
+    { shell, timings, receipt, hostId, imageDigest },
   );
 }
 

@@ -33,8 +33,13 @@ export async function runCommand(
   const endUse = session.egress?.begin(networkOf(payload, session.spec));
   const input = payload.input === undefined ? undefined : feedInput(run, killGraceMs, session);
   const start: CommandStart = { ...payload, entryId: entry.id, stdin: toStdin(payload) };
+  const begunAt = performance.now();
+  let firstOutputMs: number | undefined;
   const handlers: EntryHandlers = {
-    onOutput: (stream, offset, bytes) => store.push(stream, offset, bytes),
+    onOutput(stream, offset, bytes) {
+      if (firstOutputMs === undefined && run.from === 'start') firstOutputMs = Math.round(performance.now() - begunAt);
+      store.push(stream, offset, bytes);
+    },
     received: () => clean.received,
     onFollowed(live, how) {
       input?.connected(live, how);
@@ -53,7 +58,7 @@ export async function runCommand(
   const output = await store.end();
   const texts = clean.texts();
   const toResult = (): WireResult => {
-    const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
+    const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined, firstOutputMs);
     if (end.type === 'lost') return { ...toLostResult(base, 'begun-before'), ...texts };
     if (end.type === 'failed') return toErrorResult(end.error, base, texts, end.reason);
     // Redis had forgotten the running command. A requested cancel takes effect when the Result is stored.

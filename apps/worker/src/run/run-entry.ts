@@ -99,8 +99,9 @@ export function finishUnauthorized(entry: Entry, session: SessionContext) {
 
 /** Ends an entry as `timeout`: its start deadline passed while it waited. */
 export function finishOverdue(entry: Entry, session: SessionContext) {
-  const { shell: shellState, timings, hostId } = resultBase(entry, session);
-  const result = newResult({ outcome: 'timeout', reason: 'not-started' }, { shell: shellState, timings, hostId });
+  const { shell: shellState, timings, receipt, hostId } = resultBase(entry, session);
+  const rest = { shell: shellState, timings, receipt, hostId };
+  const result = newResult({ outcome: 'timeout', reason: 'not-started' }, rest);
   return finishEntry(entry, { result, output: [] }, session);
 }
 
@@ -217,7 +218,8 @@ async function runRestart(run: EntryRun, session: SessionContext): Promise<Entry
   if (end.type !== 'ended') await shell.abandon();
   const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
   const fresh = { ...base.shell, state: 'lost', reason: 'restarted' } as const;
-  const { timings, hostId } = base;
-  const result = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { shell: fresh, timings, hostId });
+  const { timings, receipt, hostId } = base;
+  const rest = { shell: fresh, timings, receipt, hostId };
+  const result = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, rest);
   return { result, output: [] };
 }

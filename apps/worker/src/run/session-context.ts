@@ -5,6 +5,7 @@ import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
 import type { Delegation } from './delegation.ts';
 import type { SessionHost } from './host-services.ts';
+import type { SessionTimes } from './session-times.ts';
 import type { WiderSandbox } from './wider-sandbox.ts';
 
 /** What stays the same while this host owns a session. The logger redacts. */
@@ -16,6 +17,7 @@ export interface SessionContext extends SessionHost {
   readonly generation: string;
   readonly spec: ResolvedSessionSpec;
   readonly redaction: SessionRedaction;
+  readonly times: SessionTimes;
   /** Entries that this host stopped because it could not store their output. They end as lost, not cancelled. */
   readonly stoppedUnstored: Set<string>;
   /** Returns whether the session may start entries now: it is served, and its lease is held (SESSION-2). */

@@ -11,6 +11,7 @@ import { createSessionRedaction, redactLog, type SessionRedaction } from '../red
 import { Delegation } from '../run/delegation.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { SessionContext } from '../run/session-context.ts';
+import { SessionTimes } from '../run/session-times.ts';
 import { createWider } from '../wider/create-wider.ts';
 import type { Hosting } from './hosting.ts';
 
@@ -48,6 +49,7 @@ export function createSessionContext(
     delegation: new Delegation({ mailbox, journal: host.journal }),
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set(),
+    times: new SessionTimes(adopted),
     egress: createSessionEgress(spec, allow, { logger, onRefused: onEgressRefused }),
     onEgressRefused,
     wider: createWider(spec, escalation && { escalation, allow }),

@@ -4,7 +4,10 @@ import { newResult, type ShellfleetError } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { Lease } from '../lease/leases.ts';
+import { timesOf } from '../run/entry-times.ts';
+import { SessionTimes } from '../run/session-times.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
+import { NEVER_OPENED } from '../shell/opening.ts';
 
 interface UnopenedSession {
   adopted: Adopted;
@@ -32,17 +35,20 @@ export async function leaveUnopened(error: ShellfleetError, session: UnopenedSes
   await found?.remove();
   // A refused signature is recorded in the audit first, if the disk takes it.
   if (error.code === 'UNAUTHORIZED') await session.audit.recorded(mailbox.owner.keys.tenant).catch(() => {});
+  const times = new SessionTimes(adopted);
   const shell = { state: 'lost', reason: 'its host could not open its spec', epoch } as const;
   if (adopted.running !== undefined) {
     const { id, inbox } = adopted.running;
-    const result = newResult({ outcome: 'lost', reason: 'container-removed' }, { shell });
+    const rest = { shell, ...timesOf(adopted.running, times, NEVER_OPENED) };
+    const result = newResult({ outcome: 'lost', reason: 'container-removed' }, rest);
     await mailbox.finish(id, { result, epoch, takeNext: false, inbox });
   }
   while (!isForOthers && !signal.aborted) {
     const head = await mailbox.peek();
     if (head === undefined) break;
     const { id, inbox } = head.entry;
-    const result = newResult({ outcome: 'error', error: error.toJSON() });
+    const rest = timesOf(head.entry, times, NEVER_OPENED);
+    const result = newResult({ outcome: 'error', error: error.toJSON() }, rest);
     await mailbox.finish(id, { result, epoch, takeNext: false, inbox });
   }
   if (signal.aborted) return;

@@ -35,6 +35,7 @@ export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Pro
         await delay(ENGINE_POLL_MS);
         continue;
       }
+      shell.recordOpened({ from, to: Date.now() });
       context.logger.warn({ err: error }, 'session.start-failed');
       await shell.abandon();
       await failWaiting(parts, error);

@@ -15,7 +15,8 @@ export async function startAgain(entry: Entry, orElse: EndUnrun, parts: SessionP
   if (again.type !== 'restarted') return ends;
   const { fence, host } = mailbox.owner;
   const restarted: Entry = {
-    ...{ ...entry, fence, host, starts: entry.starts + 1, startedAt: Date.now() },
+    ...{ ...entry, fence, host, starts: entry.starts + 1 },
+    ...{ startedAt: again.startedAt, firstStartedAt: again.firstStartedAt },
     ...{ offsets: { stdout: 0, stderr: 0 }, seq: 0 },
   };
   return { type: 'start', entry: restarted, orElse };

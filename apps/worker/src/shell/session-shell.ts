@@ -15,6 +15,7 @@ import {
   type SessionRef,
 } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
+import { NEVER_OPENED, type ShellOpening } from './opening.ts';
 import type { WarmPools } from './pool/warm-pools.ts';
 import type { WarmShell } from './pool/warm-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
@@ -75,7 +76,9 @@ export class SessionShell {
   #preparedShellNumber = 0;
   #lossReason: string;
   #reportedEpoch: number;
-  #opened = { from: 0, to: 0 };
+  #opened = NEVER_OPENED;
+  /** Pulls of the opening that is under way. */
+  #pull: ShellOpening['pull'];
   /** Outcome of the last command, if it failed. */
   #failure: Outcome | undefined;
   /** Image of the last sandbox. */
@@ -114,8 +117,8 @@ export class SessionShell {
     return this.#reportedEpoch;
   }
 
-  /** Times of the last opening's begin and end, by the host's clock. Zeros when this host has opened no shell. */
-  get opened(): { from: number; to: number } {
+  /** The last opening. */
+  get opened(): ShellOpening {
     return this.#opened;
   }
 
@@ -203,8 +206,10 @@ export class SessionShell {
     if (outcome !== 'denial' && outcome !== 'cancellation') this.#failure = FAILURES.has(outcome) ? outcome : undefined;
   }
 
-  recordOpened(opened: { from: number; to: number }): void {
-    this.#opened = opened;
+  /** Records the times of an opening, with its pulls. */
+  recordOpened({ from, to }: { from: number; to: number }): void {
+    this.#opened = { from, to, pull: this.#pull };
+    this.#pull = undefined;
   }
 
   /** Opens and prepares the shell as needed to start an entry. Throws the error for Results of waiting entries. */
@@ -351,15 +356,21 @@ export class SessionShell {
   /** Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
   async #create(signal: AbortSignal): Promise<void> {
     const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
+    this.#pull = undefined;
     for (let pulls = 0; ; pulls++) {
       try {
         return await open();
       } catch (error) {
         if (!(error instanceof MissingImage) || pulls === MOST_PULLS) throw error;
         // Outside the limit, so that a slow registry delays no other session.
-        await this.#deps.sandboxes.pull(error.image, signal);
+        const from = Date.now();
+        await this.#deps.sandboxes.pull(error.image, signal).finally(() => this.#recordPull(from));
       }
     }
+  }
+
+  #recordPull(from: number): void {
+    this.#pull = { from: this.#pull?.from ?? from, to: Date.now() };
   }
 
   async #openNow(signal: AbortSignal): Promise<void> {

@@ -82,9 +82,13 @@ async function runInWider(
   const discard = () => void wide.discard();
   session.signal.addEventListener('abort', discard, { once: true });
   try {
+    const openedFrom = performance.now();
     await wide.makeReady(session.signal);
+    const openingMs = Math.round(performance.now() - openedFrom);
     const ended = await runCommand(run, { ...payload, cwd }, { ...context, shell: wide });
-    return { ...ended, result: { ...explainCwd(ended.result, cwd, id), shell: describeShell(shell) } };
+    const result = explainCwd(ended.result, cwd, id);
+    const receipt = result.receipt && { ...result.receipt, openingMs };
+    return { ...ended, result: { ...result, receipt, shell: describeShell(shell) } };
   } finally {
     session.signal.removeEventListener('abort', discard);
     await wide.abandon();

@@ -6,6 +6,7 @@ import {
   type ShellfleetError,
   toCommandId,
   type WireResult,
+  withStoredAt,
 } from '@shellfleet/protocol';
 import { type RedisHistory, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
@@ -129,7 +130,9 @@ export class PendingResults {
     const pending = this.#pending.get(nameOf(session, entryId));
     if (pending === undefined) return;
     await this.#settleWith(pending, async () =>
-      json === '' ? readResult(this.#redis, pending.keys, entryId, event) : parseWireResult(json, pending.commandId),
+      json === ''
+        ? readResult(this.#redis, pending.keys, entryId, event)
+        : withStoredAt(parseWireResult(json, pending.commandId), event),
     );
   }
 

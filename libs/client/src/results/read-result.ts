@@ -11,6 +11,7 @@ import {
   type WireResult,
   wireErrorSchema,
   wireResultSchema,
+  withStoredAt,
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
@@ -30,7 +31,7 @@ export async function readResult(redis: Redis, keys: SessionKeys, entryId: strin
   const commandId = toCommandId(keys.session, entryId);
   const entry = await readStoredEvent(redis, keys, event);
   if (entry?.type !== 'command.completed' || entry.entryId !== entryId) throw resultExpired(commandId);
-  return parseWireResult(entry.data.toString('utf8'), commandId);
+  return withStoredAt(parseWireResult(entry.data.toString('utf8'), commandId), event);
 }
 
 function notValid(commandId: string, reason: string): ShellfleetError {

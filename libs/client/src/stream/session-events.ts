@@ -9,6 +9,7 @@ import {
   type SessionKeys,
   toCommandId,
   tryJson,
+  withStoredAt,
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Sealer } from '@shellfleet/sealing';
@@ -93,7 +94,8 @@ function toData(
   if (type === 'command.completed') {
     const commandId = toCommandId(keys.session, entryId);
     assemblers.end(entryId);
-    const result = openResult(sealer, keys, entryId, parseWireResult(json, commandId));
+    const stored = withStoredAt(parseWireResult(json, commandId), id);
+    const result = openResult(sealer, keys, entryId, stored);
     return fromWireResult({ commandId, sessionId: keys.session }, result);
   }
   if (type === 'command.started') assemblers.begin(entryId);

@@ -30,15 +30,15 @@ function recorder() {
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe('interceptors', () => {
-  test('enclose each other, the first outermost, and receive the receipt', async () => {
+  test('enclose each other, the first outermost, and receive the reply', async () => {
     const steps: string[] = [];
     const trace =
       (name: string): SubmitInterceptor =>
       async (input, next) => {
         steps.push(`${name} in`);
-        const receipt = await next(input);
-        steps.push(`${name} out ${receipt.commandId}`);
-        return receipt;
+        const reply = await next(input);
+        steps.push(`${name} out ${reply.commandId}`);
+        return reply;
       };
     const { sent, send } = recorder();
     await new Interceptors([trace('a'), trace('b')]).around(inputOf('one'), send('one'));

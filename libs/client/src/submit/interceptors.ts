@@ -24,7 +24,7 @@ export interface SubmitInput {
 }
 
 /** The mailbox's reply to an accepted submit. */
-export interface SubmitReceipt {
+export interface SubmitReply {
   /** Id of the accepted command; with `deduplicated`, of the earlier one. */
   commandId: string;
   /** Whether the idempotency key found an earlier command. */
@@ -51,8 +51,8 @@ export interface SubmitReceipt {
  */
 export type SubmitInterceptor = (
   input: SubmitInput,
-  next: (input: SubmitInput) => Promise<SubmitReceipt>,
-) => Promise<SubmitReceipt>;
+  next: (input: SubmitInput) => Promise<SubmitReply>,
+) => Promise<SubmitReply>;
 
 /** An entry, or a file operation outside the mailbox, that was sent. */
 interface Sendable {
@@ -112,9 +112,9 @@ class SendOnce<Sent extends Sendable> {
   }
 
   async run(interceptors: readonly SubmitInterceptor[]): Promise<Sent> {
-    const chain = interceptors.reduceRight<(input: SubmitInput) => Promise<SubmitReceipt>>(
+    const chain = interceptors.reduceRight<(input: SubmitInput) => Promise<SubmitReply>>(
       (next, interceptor) => async (input) => interceptor(input, next),
-      async (input) => toReceipt(await this.#sendOnce(input)),
+      async (input) => toReply(await this.#sendOnce(input)),
     );
     let thrown: { error: unknown } | undefined;
     await chain(this.#input).catch((error: unknown) => {
@@ -164,6 +164,6 @@ class SendOnce<Sent extends Sendable> {
   }
 }
 
-function toReceipt({ pending, deduplicated }: Sendable): SubmitReceipt {
+function toReply({ pending, deduplicated }: Sendable): SubmitReply {
   return { commandId: pending.commandId, deduplicated };
 }

@@ -29,6 +29,12 @@ export interface Adopted {
   image?: StoredImage | undefined;
   waiting: number;
   createdAt: number;
+  /** When this ownership began, by the clock of Redis. Repeated calls under one fence return the same value. */
+  ownedAt: number;
+  /** When the session's last entry started or ended, by the clock of Redis. */
+  activeAt: number;
+  /** Time in ms by which the clock of this host is ahead of the clock of Redis. */
+  clockAheadMs: number;
   /** Owner before this fence, or empty. Repeated calls under one fence return the same value. */
   previousHost: string;
   /** Entry that an earlier owner, or this worker before its restart, left running. */
@@ -50,12 +56,14 @@ export async function adopt(
   job?: AdoptedJob,
 ): Promise<Adopted | { type: 'closed' | 'wrong-queue' } | Fenced> {
   const args = [owner.fence, owner.host, job?.generation ?? '', job?.placementClass ?? ''];
+  const askedAt = Date.now();
   const reply = asArray(await runOnSession(owner.redis, script, owner.keys, args), script.name);
+  const middle = (askedAt + Date.now()) / 2;
   if (reply[0] === -1) return FENCED;
   if (reply[0] === -2) return { type: 'closed' };
   if (reply[0] === -3) return { type: 'wrong-queue' };
   const [, phase, generation, spec, epoch, waiting, createdAt, previousHost, entry] = reply;
-  const [reportedEpoch, epochBase, shell, preparedEpoch, loss, driven, image] = reply.slice(9);
+  const [reportedEpoch, epochBase, shell, preparedEpoch, loss, driven, image, ownedAt, activeAt, now] = reply.slice(9);
   const [host = '', sandbox = ''] = asString(shell).split(' ');
   const running = toTaken(asArray(entry, script.name));
   return {
@@ -72,6 +80,9 @@ export async function adopt(
     image: fromStoredImage(asString(image)),
     waiting: asNumber(waiting),
     createdAt: asNumber(createdAt),
+    ownedAt: asNumber(ownedAt),
+    activeAt: asNumber(activeAt),
+    clockAheadMs: Math.round(middle - asNumber(now)),
     previousHost: asString(previousHost),
     ...(host === '' ? {} : { shell: { host, sandbox } }),
     ...(running.type === 'empty' ? {} : { running: running.entry }),

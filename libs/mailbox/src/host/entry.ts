@@ -11,7 +11,12 @@ export interface Entry {
   inbox: string;
   /** by the clock of Redis, ms */
   acceptedAt: number;
+  /** Time of the last start; 0 before the first. */
   startedAt: number;
+  /** Time of the first start. Set when the entry was started again. */
+  firstStartedAt?: number;
+  /** When a person was asked about the entry, the last time, and when that ended. */
+  asked?: { from: number; to: number | undefined };
   /** stored raw bytes of each stream */
   offsets: { stdout: number; stderr: number };
   seq: number;
@@ -52,13 +57,15 @@ export function toRung(carried: CarriedEntry, { fence, host }: Pick<Owner, 'fenc
   if (carried.fence !== String(fence)) return undefined;
   const isStarted = startedAt !== '';
   const owned = isStarted ? [startedAt, carried.fence, host] : [];
-  const entry = toEntry(id, payload, [kind, inbox, acceptedAt, retry, undefined, undefined, ...owned]);
+  const unset = [undefined, undefined, undefined, undefined];
+  const entry = toEntry(id, payload, [kind, inbox, acceptedAt, retry, ...unset, ...owned]);
   return { type: isStarted ? 'started' : 'needs-admission', entry };
 }
 
 /** Converts the fields of the prelude's `running_entry`, of which the last may be missing. */
 export function toEntry(id: string, payload: unknown, fields: unknown[]): Entry {
-  const [kind, inbox, acceptedAt, retry, starts, first, startedAt, fence, host, stdout, stderr, seq, cancel] = fields;
+  const [kind, inbox, acceptedAt, retry, starts, first, asked, firstAt, startedAt, fence, host] = fields;
+  const [stdout, stderr, seq, cancel] = fields.slice(11);
   const cancelReason = asString(cancel);
   const attempted = asString(first);
   return {
@@ -68,6 +75,8 @@ export function toEntry(id: string, payload: unknown, fields: unknown[]): Entry 
     inbox: asString(inbox),
     acceptedAt: asNumber(acceptedAt),
     startedAt: asNumber(startedAt),
+    ...(firstAt ? { firstStartedAt: asNumber(firstAt) } : {}),
+    ...(asked ? { asked: toInterval(asString(asked)) } : {}),
     offsets: { stdout: asNumber(stdout), stderr: asNumber(stderr) },
     seq: asNumber(seq),
     retry: asString(retry) === 'idempotent' ? 'idempotent' : 'never',
@@ -77,4 +86,10 @@ export function toEntry(id: string, payload: unknown, fields: unknown[]): Entry 
     starts: asNumber(starts) || 1,
     ...(attempted === '' ? {} : { first: attempted }),
   };
+}
+
+/** Parses `<from> <to>`, or `<from>` of what still goes on. */
+function toInterval(text: string): { from: number; to: number | undefined } {
+  const [from, to] = text.split(' ').map(Number);
+  return { from: from ?? 0, to };
 }

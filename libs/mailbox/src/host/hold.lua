@@ -10,8 +10,8 @@ if running or phase ~= 'open' or redis.call('LINDEX', queue, 0) ~= id then retur
 local record = record_key(id)
 -- This call may have arrived before, and an answer may have come since. Then the entry is not held again.
 if held == id or redis.call('HGET', record, 'holder') == ARGV[8] then return 1 end
-redis.call('HSET', record, 'held', admission, 'holder', ARGV[8])
+local at = time_of(emit('approval.requested', id, ARGV[7]))
+redis.call('HSET', record, 'held', admission, 'holder', ARGV[8], 'asked', at)
 redis.call('HSET', state, 'held', id)
-emit('approval.requested', id, ARGV[7])
 publish_newest()
 return 1

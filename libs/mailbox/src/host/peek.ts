@@ -5,7 +5,7 @@ import { type Entry, toEntry } from './entry.ts';
 import type { Owner } from './owner.ts';
 
 export interface Head {
-  /** Unstarted entry. `startedAt` is now, by the clock of this host. */
+  /** Unstarted entry. */
   entry: Entry;
   /** False for a held head; otherwise it can be started or checked for admission. */
   runnable: boolean;
@@ -23,11 +23,22 @@ export async function peek({ redis, keys }: Owner): Promise<Head | undefined> {
   if (id === null) return undefined;
   const [payload, fields] = await Promise.all([
     redis.get(payloadKey(keys, id)),
-    redis.hmget(recordKey(keys, id), 'kind', 'inbox', 'acceptedAt', 'retry', 'starts', 'first', 'cleared', 'held'),
+    redis.hmget(
+      recordKey(keys, id),
+      'kind',
+      'inbox',
+      'acceptedAt',
+      'retry',
+      'starts',
+      'first',
+      'asked',
+      'cleared',
+      'held',
+    ),
   ]).catch(throwQueueError);
-  const [cleared, heldUnder] = fields.slice(6);
+  const [cleared, heldUnder] = fields.slice(7);
   return {
-    entry: { ...toEntry(id, payload, fields.slice(0, 6)), startedAt: Date.now() },
+    entry: toEntry(id, payload, fields.slice(0, 7)),
     runnable: isRunnable(id, held),
     cleared: cleared ?? '',
     heldUnder: heldUnder ?? '',

@@ -10,7 +10,8 @@
 --         {2, cancelled} still held: call again to cancel more · {0} the entry is not held · {-1} unknown entry
 local id, decision = ARGV[3], ARGV[4]
 local record = record_key(id)
-local entry_state, inbox, event, answer_call, first = unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answerCall', 'first'))
+local entry_state, inbox, event, answer_call, first, asked =
+  unpack(redis.call('HMGET', record, 'state', 'inbox', 'event', 'answerCall', 'first', 'asked'))
 if not entry_state then return {-1} end
 local host, held, running = unpack(redis.call('HMGET', state, 'host', 'held', 'running'))
 local repeated = answer_call == ARGV[8]
@@ -33,7 +34,7 @@ if not repeated then
   held = false
   if ARGV[6] ~= '' then emit('approval.answered', id, ARGV[6]) end
   if decision == 'release' then
-    redis.call('HSET', record, 'answerCall', ARGV[8])
+    redis.call('HSET', record, 'answerCall', ARGV[8], 'asked', string.format('%s %.0f', asked or '', now_ms()))
     redis.call('HDEL', record, 'held')
   else
     redis.call('LPOP', queue)
