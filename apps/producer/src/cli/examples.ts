@@ -4,6 +4,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   down: ['shellfleet down'],
   prune: ['shellfleet prune --dry-run', 'shellfleet prune --images --yes', 'shellfleet prune --kept'],
   doctor: ['shellfleet doctor', 'shellfleet doctor --json'],
+  'support-bundle': ['shellfleet support-bundle', 'shellfleet support-bundle --out for-support --json'],
   worker: ['shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64'],
   exec: [
     "shellfleet exec build -- 'cd /workspace && make'",

@@ -43,6 +43,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     down: async () => (await import('./down.ts')).registerDown,
     prune: async () => (await import('./prune.ts')).registerPrune,
     doctor: async () => (await import('./doctor.ts')).registerDoctor,
+    'support-bundle': async () => (await import('./support-bundle.ts')).registerSupportBundle,
     completion: async () => (await import('./completion/completion.ts')).registerCompletion,
   },
 };
