@@ -27,10 +27,13 @@ describe('a release', () => {
         .filter((path) => /^(libs|apps|infra)\//.test(path))
         .map(async (path) => JSON.parse(await readFile(join(copy, path), 'utf8'))),
     );
-    const versions = manifests.flatMap(({ name, version, dependencies = {} }) => [
-      [name, version],
-      ...Object.entries(dependencies).filter(([other]) => other.startsWith('@shellfleet/')),
-    ]);
+    const isPublic = (manifest: { private?: boolean }) => manifest.private !== true;
+    const versions = manifests
+      .filter(isPublic)
+      .flatMap(({ name, version, dependencies = {} }) => [
+        [name, version],
+        ...Object.entries(dependencies).filter(([other]) => other.startsWith('@shellfleet/')),
+      ]);
     expect(new Set(versions.map(([, version]) => version))).toEqual(new Set(['0.2.0']));
     expect(await readFile(join(copy, 'libs/keeper/CHANGELOG.md'), 'utf8')).toContain('One change.');
     await rm(copy, { recursive: true });

@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { type AuditEvent, fleetKeys, hostOfferSchema, type PrefixRule } from '@shellfleet/protocol';
-import { connectRedis } from '@shellfleet/redis';
+import { connectRedis, countCalls } from '@shellfleet/redis';
 import { createSealer } from '@shellfleet/sealing';
 import { createWorker, type HostServices, readConfig, type Worker } from '@shellfleet/worker';
 import {
   ANYONE_SUBMITS,
   createAdmission,
+  createWorkerMetrics,
   FakeSandboxes,
   HostMemory,
   logErrorsInto,
+  MetricsRegistry,
   type Rules,
   type RunScript,
 } from '@shellfleet/worker/test-support';
@@ -69,6 +71,8 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
   const { file } = given;
   const { pendingPerTenant = file.approvals.pendingPerTenant } = options;
   const keyspace = keyspaceOf(namespace);
+  const metrics = given.metrics && createWorkerMetrics(await MetricsRegistry.load());
+  if (metrics !== undefined) countCalls(connected.redis, metrics.redis);
   const services: HostServices = {
     settings: { ...given, file: { ...file, approvals: { webhook, pendingPerTenant } } },
     ...{ hostId: id, boot: ulid(), machine: id, version: '0.0.0', namespace: keyspace, fleet: fleetKeys(keyspace) },
@@ -80,6 +84,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
       close: () => {},
     },
     hostMemory: new HostMemory(),
+    metrics,
     redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {
       stateDirectoryId: undefined,

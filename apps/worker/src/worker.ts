@@ -3,6 +3,7 @@ import type { Stop } from './session/hosting.ts';
 import { closeWorker } from './worker/close-worker.ts';
 import { openWorker, type WorkerOptions } from './worker/open-worker.ts';
 import { runWorker } from './worker/run-worker.ts';
+import { watchWorker } from './worker/watch-worker.ts';
 
 export interface Worker {
   readonly hostId: string;
@@ -18,7 +19,9 @@ export interface Worker {
 /** Starts the worker of a host. It serves the sessions that the host owned before, and others while it has slots. */
 export async function createWorker(services: HostServices, options: WorkerOptions): Promise<Worker> {
   const open = await openWorker(services, options);
+  const watched = await watchWorker(open);
   const running = await runWorker(open);
+  watched?.started();
   const { hostId, settings, logger } = services;
   logger.info({ 'host.id': hostId, slots: settings.slots }, 'worker.started');
   return {
@@ -27,6 +30,12 @@ export async function createWorker(services: HostServices, options: WorkerOption
       open.sessions.admissionChanged();
       void open.heartbeat.beatNow();
     },
-    close: (how, graceMs) => closeWorker(open, running, how, graceMs),
+    async close(how, graceMs) {
+      try {
+        return await closeWorker(open, running, how, graceMs);
+      } finally {
+        await watched?.close();
+      }
+    },
   };
 }

@@ -96,6 +96,7 @@ export function open(
     redis: { xrangeBuffer: async () => [] } as never,
     jobs: jobs as unknown as SessionJobs,
     leases: {
+      ...{ size: 1, lost: 0 },
       add: (_job, _lockMs, onLost) => {
         lease.lose = onLost;
         return lease;

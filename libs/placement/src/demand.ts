@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { tryJson } from '@shellfleet/protocol';
+import { type FleetKeys, tryJson } from '@shellfleet/protocol';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { PlacementClass } from './placement.ts';
 
@@ -19,15 +20,22 @@ export type TenantDemand = z.infer<typeof tenantDemandSchema>;
 /** What the waiting tenants hold and wait for, in the order in which equal ones get slots. */
 export type Demand = readonly TenantDemand[];
 
-/** Reads the value of `fleetKeys().demand`. No tenant waits as far as is known without one. */
+/** Parses the value of `fleetKeys().demand`. No tenant waits as far as is known without one. */
 export const parseDemand = (text: string | null): Demand =>
   z.array(tenantDemandSchema).safeParse(tryJson(text ?? '')).data ?? [];
 
-const hashOf = (tenant: string) => createHash('sha1').update(tenant).digest('hex');
+/** Reads what the waiting tenants hold and wait for. Returns undefined if no host has counted it within 5 s. */
+export async function readDemand(redis: Redis, fleet: FleetKeys): Promise<Demand | undefined> {
+  const text = await redis.get(fleet.demand);
+  return text === null ? undefined : parseDemand(text);
+}
+
+/** Returns the hash by which a demand names a tenant. */
+export const hashTenant = (tenant: string): string => createHash('sha1').update(tenant).digest('hex');
 
 /** Returns what a tenant holds and waits for. Returns undefined if it does not wait. */
 export function findDemand(demand: Demand, tenant: string): TenantDemand | undefined {
-  const hash = hashOf(tenant);
+  const hash = hashTenant(tenant);
   return demand.find((one) => one.tenant === hash);
 }
 
@@ -52,7 +60,7 @@ export function placeAmongTenants(
   demand: Demand,
   classes: ReadonlySet<PlacementClass>,
 ): Place {
-  const hash = hashOf(tenant);
+  const hash = hashTenant(tenant);
   const found = demand.findIndex((one) => one.tenant === hash);
   // A tenant that began to wait a moment ago is not listed yet. It is the last one among equals.
   const at = found === -1 ? demand.length : found;

@@ -5,7 +5,7 @@ export { listTenants } from './bullmq/list-tenants.ts';
 export { renew } from './bullmq/renew.ts';
 export { requeue } from './bullmq/requeue.ts';
 export { endCall, type HeldCall, takeCall } from './bullmq/take-call.ts';
-export type { Place } from './demand.ts';
+export { hashTenant, type Place, readDemand, type TenantDemand } from './demand.ts';
 export type { ServeVerdict } from './fetcher.ts';
 export { readBeats, readLiveHosts } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';

@@ -1,12 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { METRICS } from './metrics.ts';
 import { ATTRIBUTES, SPANS } from './telemetry.ts';
+
+const page = readFileSync(new URL('../../../docs/telemetry.md', import.meta.url), 'utf8');
+const [names = '', metrics = ''] = page.split('## Metrics');
+const rowsOf = (text: string, start: string) => text.split('\n').filter((line) => line.startsWith(start));
 
 describe('the names of telemetry', () => {
   test('are listed in docs/telemetry.md, every attribute and span and no other', () => {
-    const document = readFileSync(new URL('../../../docs/telemetry.md', import.meta.url), 'utf8');
-    const rows = document.split('\n').filter((line) => line.startsWith('| `'));
-    const listed = rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name));
+    const listed = rowsOf(names, '| `').flatMap((row) =>
+      [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name),
+    );
     expect(listed.sort()).toEqual([...Object.values(ATTRIBUTES), ...Object.values(SPANS)].sort());
+  });
+
+  test('are listed there for every metric and no other, with type, labels and meaning', () => {
+    const wanted = Object.entries(METRICS).map(([name, { type, labels, help }]) => {
+      const ofLabels = labels.map((label) => `\`${label}\``).join(', ');
+      return `| \`${name}\` | ${type} |${ofLabels === '' ? '' : ` ${ofLabels}`} | ${help} |`;
+    });
+    expect(rowsOf(metrics, '| `shellfleet_')).toEqual(wanted);
   });
 });

@@ -23,6 +23,7 @@ export { readTenantUses, writeTenantUses } from './fleet/tenant-uses.ts';
 export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } from './identity.ts';
 export { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
 export type { ScriptArgument } from './ioredis/changes.ts';
+export { type CallCounter, countCalls } from './ioredis/count-calls.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
 export { refuseMissingPermissions } from './permissions.ts';
 export { isRedisFull, throwQueueError, toQueueError } from './queue-error.ts';

@@ -19,15 +19,14 @@ import { makeFullImage } from './full-image.ts';
 import { removeOtherProtocol } from './other-protocol.ts';
 import { ensureOwnImageNames } from './own-image-names.ts';
 import { ensureSealKey } from './seal-key.ts';
+import { type SharedSettings, toWorkerEnv } from './worker-env.ts';
 import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
 /** Longest time for a worker to end its sessions. After that the worker is killed. */
 const END_GRACE_MS = 40_000;
 
-export interface UpOptions extends FleetClaimOptions {
+export interface UpOptions extends FleetClaimOptions, SharedSettings {
   workers: number;
-  slots?: number;
-  policies?: string;
 }
 
 export interface RunningFleet {
@@ -158,27 +157,4 @@ async function ensurePolicies(options: UpOptions, { env, report, signal }: Start
   }
   await ensureMachineWithoutEngine(report);
   return undefined;
-}
-
-interface WorkerSurroundings {
-  env: NodeJS.ProcessEnv;
-  redis: Redis;
-  sealKeys: string[];
-  machine: Machine | undefined;
-}
-
-function toWorkerEnv(number: number, options: UpOptions, surroundings: WorkerSurroundings): NodeJS.ProcessEnv {
-  const { env, redis, sealKeys, machine } = surroundings;
-  return {
-    // A person who starts a fleet on their own machine is its operator and its user.
-    SHELLFLEET_ALLOW_UNREDACTED: '1',
-    ...env,
-    ...(machine === undefined ? {} : { DOCKER_HOST: machine.engine.endpoint.dockerHost }),
-    SHELLFLEET_REDIS_URL: redis.url,
-    SHELLFLEET_SEAL_KEY: sealKeys.join(','),
-    ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
-    ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
-    // The first worker keeps the machine's id. Further ones need other ids.
-    ...(number === 1 ? {} : { SHELLFLEET_HOST_ID: `${env.SHELLFLEET_HOST_ID || 'host'}-${number}` }),
-  };
 }

@@ -21,6 +21,7 @@ describe('the configuration', () => {
       sealKeys: undefined,
       retentionMs: 86_400_000,
       logs: { maxAgeMs: 86_400_000 },
+      metrics: undefined,
     });
   });
 
@@ -87,6 +88,9 @@ describe('the configuration', () => {
     ['SHELLFLEET_TOOLS', 'tools.ts', 'absolute'],
     ['SHELLFLEET_TOOL_SLOTS', '0', 'must be at least 1'],
     ['SHELLFLEET_TRANSPORT', 'pigeon', "'socket' or 'attach'"],
+    ['SHELLFLEET_METRICS_PORT', '65536', 'must be at most 65535'],
+    ['SHELLFLEET_SCALE_TOKEN', 'short', 'must have at least 16 characters'],
+    ['SHELLFLEET_SCALE_TOKEN', 'with a space in it', 'must have no spaces'],
     ['SHELLFLEET_RETENTION', 'a day', 'must be a time such as 90m'],
     ['SHELLFLEET_RETENTION', '999', 'must be at least 1000 ms'],
     ['SHELLFLEET_RETENTION', '366d', 'must be at most 31536000000 ms'],
@@ -95,6 +99,12 @@ describe('the configuration', () => {
     expect(read).toThrow(ConfigError);
     expect(read).toThrow(`${name} `);
     expect(read).toThrow(message);
+  });
+
+  test('has its metrics on loopback unless a host is named', () => {
+    const read = (env: NodeJS.ProcessEnv) => readConfig({ SHELLFLEET_METRICS_PORT: '9464', ...env }).metrics;
+    expect(read({})).toEqual({ port: 9464, host: '127.0.0.1', scaleToken: undefined });
+    expect(read({ SHELLFLEET_METRICS_HOST: '0.0.0.0' })).toMatchObject({ host: '0.0.0.0' });
   });
 
   test("gives tools the usual variables, and none of the worker's", () => {

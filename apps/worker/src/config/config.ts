@@ -56,6 +56,8 @@ export interface WorkerConfig {
   keep: KeepBounds;
   /** Contents of the file that SHELLFLEET_CONFIG names. */
   file: ConfigFile;
+  /** The port for those who watch the worker, if it has one. `scaleToken` is a secret. */
+  metrics: { port: number; host: string; scaleToken: string | undefined } | undefined;
   logLevel: string;
   hostMemoryBytes: number;
   hostCpus: number;
@@ -122,6 +124,14 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     mostPressure: { memory: values.SHELLFLEET_MAX_MEMORY_PRESSURE, io: values.SHELLFLEET_MAX_IO_PRESSURE },
     keep: { containers: values.SHELLFLEET_KEEP_CONTAINERS, ageMs: values.SHELLFLEET_KEEP_AGE },
     file,
+    metrics:
+      values.SHELLFLEET_METRICS_PORT === undefined
+        ? undefined
+        : {
+            port: values.SHELLFLEET_METRICS_PORT,
+            host: values.SHELLFLEET_METRICS_HOST,
+            scaleToken: values.SHELLFLEET_SCALE_TOKEN,
+          },
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,

@@ -197,6 +197,20 @@ export const environmentSchema = z.object({
     .string()
     .optional()
     .describe('YAML file with the settings that need structure: rules, what sessions may ask for; default: none'),
+  SHELLFLEET_METRICS_PORT: wholeNumber(0, 65_535)
+    .optional()
+    .describe('Port of /metrics, /healthz, /readyz and /scale; 0: a free one, which the log names; default: none'),
+  SHELLFLEET_METRICS_HOST: z
+    .string()
+    .min(1)
+    .default('127.0.0.1')
+    .describe('Address of that port; default: 127.0.0.1, only for programs on this machine'),
+  SHELLFLEET_SCALE_TOKEN: z
+    .string()
+    .min(16, 'must have at least 16 characters')
+    .regex(/^[\x21-\x7e]+$/, 'must have no spaces and only ASCII characters')
+    .optional()
+    .describe('Bearer token for /scale; without it, nobody may read that'),
   SHELLFLEET_LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'must be trace, debug, info, warn, error or silent')
     .default('info')

@@ -1,6 +1,7 @@
 import { resolveSandbox } from '@shellfleet/policy';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from 'pino';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { createAddressCheck } from './addresses.ts';
 import { createEgressLog } from './egress-log.ts';
 import { createResolveName, type ResolveName } from './resolve-name.ts';
@@ -14,11 +15,17 @@ export interface EgressSettings {
   resolveName?: ResolveName;
 }
 
+interface EgressReports {
+  logger: Logger;
+  metrics?: Pick<WorkerMetrics, 'egress'> | undefined;
+  onRefused(refused: RefusedEgress): void;
+}
+
 /** Creates the proxy of a session. Returns undefined if its network is not `limited`. */
 export function createSessionEgress(
   spec: ResolvedSessionSpec,
   settings: EgressSettings,
-  { logger, onRefused }: { logger: Logger; onRefused(refused: RefusedEgress): void },
+  { logger, metrics, onRefused }: EgressReports,
 ): SessionEgress | undefined {
   const { network, allowedHosts } = resolveSandbox(spec);
   if (network !== 'limited') return undefined;
@@ -32,6 +39,7 @@ export function createSessionEgress(
   return new SessionEgress({
     rules,
     onRequest({ refusal, ...request }) {
+      metrics?.egress(refusal === undefined ? 'passed' : 'refused');
       log({ ...request, ...(refusal === undefined ? {} : { refusal }) });
       if (refusal !== undefined) onRefused({ ...request, refusal });
     },

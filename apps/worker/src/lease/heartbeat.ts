@@ -12,7 +12,7 @@ export interface HeartbeatDeps {
   redis: Redis;
   fleet: FleetKeys;
   claim: BootClaim;
-  leases: Leases;
+  leases: Pick<Leases, 'renewDue'>;
   logger: Logger;
   beat(): HostBeat;
   /** Called when another process holds the host id: this process must stop at once. */

@@ -28,6 +28,10 @@ export interface Lease {
 }
 
 export interface Leases {
+  /** Number of leases that are renewed. */
+  readonly size: number;
+  /** Number of leases that were lost so far. */
+  readonly lost: number;
   /** Adds a lease with a new lock. `onLost` is called once, when another host has the lock or may have it. */
   add(job: SessionJob, lockMs: number, onLost: () => void): Lease;
   /** Renews all leases. Rejects when Redis did not reply. `renewLocks` returns lost sessions. */
@@ -52,6 +56,7 @@ interface HeldLease {
 /** Creates the leases of a host. `clock` is monotonic, in ms. */
 export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => number = () => performance.now()): Leases {
   const leases = new Map<string, HeldLease>();
+  let lostCount = 0;
 
   const renew = async (renewed: readonly HeldLease[], renewLocks: SessionJobs['renew']) => {
     if (renewed.length === 0) return;
@@ -64,6 +69,7 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
       if (leases.get(keyOf(lease.job)) !== lease) continue;
       if (lost.has(keyOf(lease.job))) {
         leases.delete(keyOf(lease.job));
+        lostCount += 1;
         lease.onLost();
       } else {
         lease.heldUntil = sentAt + Math.min(lease.lockMs, sentMs) * MARGIN;
@@ -73,6 +79,13 @@ export function createLeases(jobs: Pick<SessionJobs, 'renew'>, clock: () => numb
   };
 
   return {
+    get size() {
+      return leases.size;
+    },
+    get lost() {
+      return lostCount;
+    },
+
     add(job, lockMs, onLost) {
       const lease: HeldLease = { job, lockMs, heldUntil: clock() + lockMs * MARGIN, dueAt: 0, onLost };
       const key = keyOf(job);

@@ -25,7 +25,7 @@ export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
 /** Stores the Result of an entry once, in any number of attempts. Nothing else makes an entry terminal on this host. */
 export async function finishEntry(entry: Entry, ended: EntryResult, context: SessionContext): Promise<EntryFinished> {
-  const { mailbox, owner, sealer, redaction, shell, hostEntries, uses } = context;
+  const { mailbox, owner, sealer, redaction, shell, hostEntries, uses, metrics } = context;
   let { result, output } = ended;
   result = await auditedFirst(result, context);
   const place = sealPlace('reply', owner.keys, entry.id);
@@ -67,6 +67,7 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
             hostEntries.endedCommands.record();
           }
           uses.addOutput(owner.keys.tenant, result.totals.stdoutBytes + result.totals.stderrBytes);
+          metrics?.entryEnded(entry.kind, result);
           if (result.reason === 'host-memory') context.onHostMemory();
           describe(entry, result, context);
           if (ended.noted !== true) noteEnd(entry, result, context);

@@ -13,6 +13,7 @@ import type { TenantUses } from '../host/tenant-use.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { Leases } from '../lease/leases.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import type { OverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
@@ -40,6 +41,8 @@ export interface HostServices {
   readonly redisLosses: RedisLosses;
   readonly audit: Audit;
   readonly hostMemory: HostMemory;
+  /** What is counted while the worker runs, if it has a port for metrics. */
+  readonly metrics?: WorkerMetrics | undefined;
   readonly logger: Logger;
 }
 

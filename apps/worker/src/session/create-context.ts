@@ -50,7 +50,7 @@ export function createSessionContext(
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set(),
     times: new SessionTimes(adopted),
-    egress: createSessionEgress(spec, allow, { logger, onRefused: onEgressRefused }),
+    egress: createSessionEgress(spec, allow, { logger, metrics: host.metrics, onRefused: onEgressRefused }),
     onEgressRefused,
     wider: createWider(spec, escalation && { escalation, allow }),
   };

@@ -15,12 +15,14 @@ export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Pro
   const { context, shell, announcements, hosting } = parts;
   const from = Date.now();
   const signal = AbortSignal.any([hosting.lost, hosting.unwanted, ...(leaving === undefined ? [] : [leaving])]);
+  const opens = !shell.hasState;
   if (!shell.hasSandbox) await announcements.starting();
   for (;;) {
     try {
       refuseForbiddenStartup(parts);
       await shell.makeReady(signal);
       shell.recordOpened({ from, to: Date.now() });
+      if (opens) context.metrics?.sessionOpened(shell.start === 'warm' ? 'warm' : 'cold', Date.now() - from);
       await announcements.ready();
       return true;
     } catch (cause) {
@@ -36,6 +38,7 @@ export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Pro
         continue;
       }
       shell.recordOpened({ from, to: Date.now() });
+      context.metrics?.sessionOpened('failed', Date.now() - from);
       context.logger.warn({ err: error }, 'session.start-failed');
       await shell.abandon();
       await failWaiting(parts, error);

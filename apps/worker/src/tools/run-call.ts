@@ -69,6 +69,7 @@ export async function runCall(
   }
   if (!admitted.begun) return;
   logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
+  const startedAt = performance.now();
   // The call has begun, so every error from here on becomes its result.
   const outcome = await runOnce(tool, job, ref, timeoutMs, stop, { ...deps, denial: admitted.denial }).catch(
     (err: unknown) => {
@@ -76,6 +77,7 @@ export async function runCall(
       return fail('error', `host ${hostId} failed to run the tool; its log says why`);
     },
   );
+  deps.metrics?.toolEnded(outcome.ok ? 'success' : outcome.error.code, performance.now() - startedAt);
   deps.audit.note(job.tenant, () => toEndEvent(ref, outcome));
   await retryWhileRedisIsDown(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
   logger.debug(

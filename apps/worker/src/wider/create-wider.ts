@@ -74,7 +74,7 @@ async function runInWider(
     ...session,
     spec: { ...spec, startupCommands: [], shutdownCommands: [] },
     egress: createSessionEgress(spec, session.settings.file.allow, {
-      logger: session.logger,
+      ...session,
       onRefused: session.onEgressRefused,
     }),
   };

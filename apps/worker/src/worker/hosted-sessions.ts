@@ -43,6 +43,11 @@ export class HostedSessions {
     return [...this.#sessions.values()].filter(({ session }) => session.asks).length;
   }
 
+  /** Jobs of the sessions. */
+  get jobs(): SessionJob[] {
+    return [...this.#sessions.values()].map(({ session }) => session.job);
+  }
+
   /** Returns the number of sessions of each tenant that has any here. */
   countByTenant(): Map<string, number> {
     const counts = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readAuditHeads } from '@shellfleet/mailbox';
 import { fleetKeys } from '@shellfleet/protocol';
-import { connectRedis, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
+import { connectRedis, countCalls, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
 import type { Logger } from 'pino';
 import { ulid } from 'ulid';
@@ -14,6 +14,8 @@ import { openStateDirectory, readSealKey, type StateDirectory } from '../host/st
 import { openJournal } from '../journal/journal.ts';
 import { watchRedisLosses } from '../journal/redis-losses.ts';
 import { joinOwnFleet } from '../lease/own-fleet.ts';
+import { MetricsRegistry } from '../metrics/metrics-registry.ts';
+import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
 import { createOverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { HostServices } from '../run/host-services.ts';
 import { openPolicies } from '../sandbox/open-policies.ts';
@@ -38,6 +40,8 @@ export async function openServices(given: WorkerConfig, version: string, logger:
   const place = describeRedis(given.redisUrl);
   const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const { redis, history } = connected;
+  const metrics = given.metrics && createWorkerMetrics(await MetricsRegistry.load());
+  if (metrics !== undefined) countCalls(redis, metrics.redis);
   await refuseMissingPermissions(redis, place, given.namespace, hostId);
   const namespace = await joinOwnFleet(redis, given.namespace, directory.fleets, place);
   const settings = { ...given, namespace };
@@ -76,7 +80,7 @@ export async function openServices(given: WorkerConfig, version: string, logger:
   });
   const services: HostServices = {
     ...{ settings, hostId, boot: ulid(), machine: digestOf(hostKey), version, namespace, fleet: fleetKeys(namespace) },
-    ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, logger },
+    ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, metrics, logger },
     sealer: createSealer(sealKeys, { verifier }),
     overflowLogs: createOverflowLogs(directory.logs, settings.logs),
   };

@@ -78,6 +78,8 @@ export interface OpenWorker {
   readonly fleetConfiguration: FleetConfigurationWatch;
   /** Returns whether this host takes nothing new, for good or until its operator withdraws the request. */
   isDraining(): boolean;
+  /** Returns why this host takes no new session, one sentence each, unless it drains. */
+  problems(): string[];
   readonly gate: Gate;
   readonly pools: WarmPools;
   readonly otherFleets: OtherFleets;
@@ -128,7 +130,10 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     limitOpening: (open) => gate.limitOpening(open),
     pools,
     onHostMemory: () => gate.ranOutOfMemory(),
-    onAsked: (tenant) => announcer?.asked(tenant),
+    onAsked(tenant) {
+      services.metrics?.asked();
+      announcer?.asked(tenant);
+    },
     signal: closed.signal,
   });
   const heldTimes = createHeldTimes();
@@ -137,6 +142,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
     ...{ stopping: stopping.signal, tenants },
     onEnded(heldMs) {
       heldTimes.record(heldMs);
+      services.metrics?.sessionHeld(heldMs);
       wakeUps.notify();
     },
   });
@@ -179,7 +185,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   return {
     ...{ host, options, sessions, heartbeat, settling, requests, isDraining, gate, pools, otherFleets, announcer },
     fleetConfiguration,
-    ...{ tenants, wakeUps, stopping, closed },
+    ...{ tenants, problems, wakeUps, stopping, closed },
   };
 }
 

@@ -15,6 +15,7 @@ export interface Script {
 }
 
 const scripts: Script[] = [];
+const namesBySha = new Map<string, string>();
 const preludes = new Map<string, string>();
 
 /** A script that is read, composed and hashed at its first call, because most processes call few scripts. */
@@ -61,6 +62,12 @@ function readPrelude(module: string, path: string): string {
 
 function readLua(module: string, path: string): string {
   return readFileSync(new URL(`./${path}.lua`, module), 'utf8');
+}
+
+/** Returns the name of the defined script with this hash, if any. */
+export function scriptNameOf(sha: string): string | undefined {
+  if (namesBySha.size !== scripts.length) for (const script of scripts) namesBySha.set(script.sha, script.name);
+  return namesBySha.get(sha);
 }
 
 /** Loads every defined script into Redis, or into each node of a Cluster. */

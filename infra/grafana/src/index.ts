@@ -1,0 +1,3 @@
+export { ALERTS } from './alerts.ts';
+export { ALERTS_FILE } from './files.ts';
+export { ROWS } from './panels.ts';
