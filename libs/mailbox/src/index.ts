@@ -71,6 +71,7 @@ export { appendTerminalInput, type TerminalInputReply } from './producer/append-
 export { callHost } from './producer/call-host.ts';
 export { type Cancelled, cancel } from './producer/cancel.ts';
 export { type Closed, close } from './producer/close.ts';
+export { discard } from './producer/discard.ts';
 export { type InboxNotice, notify, parseInboxMessage, sendReply } from './producer/inbox.ts';
 export { type Opened, open } from './producer/open.ts';
 export { DRIVER_GONE_MS, RENEW_DRIVER_EVERY_MS, renewDriver } from './producer/renew-driver.ts';

@@ -170,11 +170,13 @@ local function end_ownership()
   redis.call('HDEL', state, 'host', 'shell')
 end
 
+-- `discard` of the state is a shorter retention, if nobody will read about the generation.
 local function end_generation(data, retention_ms)
   local at = time_of(emit('session.closed', '', data))
+  local keep_ms = redis.call('HGET', state, 'discard') or retention_ms
   redis.call('HSET', state, 'phase', 'closed', 'closedAt', at, 'closedWith', data)
-  redis.call('PEXPIRE', state, retention_ms)
-  redis.call('PEXPIRE', stream, retention_ms)
+  redis.call('PEXPIRE', state, keep_ms)
+  redis.call('PEXPIRE', stream, keep_ms)
 end
 
 -- Returns the head if it can be started or checked for admission, else false. `held` is the last held entry, which may

@@ -23,7 +23,7 @@ const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build
 const waits: StoredSession = {
   ...{ phase: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
   ...{ host: '', fence: 0, running: '', epoch: 0, createdAt: 0, activeAt: 0, waiting: 1, held: '', hasWork: true },
-  ...{ closedAt: 0, closedWith: '', image: undefined, start: '' },
+  ...{ closedAt: 0, closedWith: '', isDiscarded: false, image: undefined, start: '' },
 };
 
 const jobs = { has: vi.fn(async () => false), ensure: vi.fn(async () => {}) };
@@ -121,6 +121,7 @@ describe('upkeep of one session', () => {
 
   test.each<[string, Partial<StoredSession> | undefined, number | undefined]>([
     ['closed leaves the index, and is listed as closed for the retention', { phase: 'closed' }, 100_000],
+    ['discarded leaves the index, and is not listed', { phase: 'closed', isDiscarded: true }, undefined],
     ['gone leaves the index', undefined, undefined],
   ])('a session that is %s', async (_title, state, listedMs) => {
     await run(state);

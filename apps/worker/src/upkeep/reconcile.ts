@@ -29,7 +29,8 @@ export async function reconcile(
   const { redis } = deps;
   const { keys, state, owner } = session;
   if (state === undefined || state.phase === 'closed') {
-    await forget(redis, keys, session.score, state && deps.retentionMs);
+    const isListed = state !== undefined && !state.isDiscarded;
+    await forget(redis, keys, session.score, isListed ? deps.retentionMs : undefined);
     return;
   }
   const hostAlive = owner === 'alive';

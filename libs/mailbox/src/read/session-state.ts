@@ -23,6 +23,8 @@ export interface StoredSession {
   /** Time of the close (ms by the clock of Redis), and the data of `session.closed`. 0 and empty before the close. */
   closedAt: number;
   closedWith: string;
+  /** True if the state of the closed session expires soon, because nobody will read it. */
+  isDiscarded: boolean;
   image: StoredImage | undefined;
   /** How its last shell began: `warm`, or `cold` with a reason. Empty before the first. */
   start: string;
@@ -51,6 +53,7 @@ const FIELDS = [
   'closedWith',
   'image',
   'start',
+  'discard',
 ];
 
 /** Reads a session's state, if it exists. Calls of one turn share a round trip. Throws QUEUE_UNAVAILABLE. */
@@ -77,6 +80,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     closedWith,
     image,
     start,
+    discard,
   ] = fields;
   if (!phase) return undefined;
   return {
@@ -93,6 +97,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     activeAt: Number(activeAt ?? 0),
     closedAt: Number(closedAt ?? 0),
     closedWith: closedWith ?? '',
+    isDiscarded: Boolean(discard),
     image: fromStoredImage(image ?? ''),
     start: start ?? '',
     waiting,
