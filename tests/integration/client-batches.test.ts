@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Fleet, Task, TaskResult } from '@shellfleet/client';
+import type { BatchProgress, Fleet, Task, TaskResult } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, type StageHost, setClientStage } from '../support/client-stage.ts';
 import { runCli, startCli } from '../support/run-cli.ts';
@@ -138,6 +138,68 @@ describe('a later batch of the same name', () => {
   });
 });
 
+describe('a batch that ends before its last task', () => {
+  const tasks = [
+    { id: 'long', script: 'exec sleep 600' },
+    ...['fails', 'x', 'y'].map((id) => ({ id, script: 'exit 1' })),
+  ];
+  const endsIn = async (out: string) =>
+    (await resultsIn(out)).map(({ id, outcome, endedBy }) => `${id} ${outcome} ${endedBy ?? ''}`).sort();
+
+  test('cancels what runs and starts nothing more when a task does not pass', async () => {
+    const out = join(directory, 'stopped.out');
+    const words = ['batch', 'run', '-', '--out', out, '--concurrency', '2', '--stop-on-failure'];
+    const { exitCode, stderr } = await runCli(stage, words, { stdin: toJsonLines(tasks) });
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('did not pass. --resume'),
+    });
+    expect(await endsIn(out)).toEqual(['fails failure ', 'long cancellation failure']);
+  });
+
+  test('cancels what runs at its deadline with exit code 124, and can be resumed', async () => {
+    const out = join(directory, 'deadline.out');
+    const words = ['batch', 'run', '-', '--out', out];
+    const stdin = toJsonLines(tasks.slice(0, 2));
+    expect((await runCli(stage, [...words, '--deadline', '1500ms'], { stdin })).exitCode).toBe(124);
+    expect(await endsIn(out)).toEqual(['fails failure ', 'long cancellation batch-deadline']);
+    const resumed = await runCli(stage, [...words, '--resume', '--task-deadline', '500ms'], { stdin });
+    expect(resumed).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('0 succeeded, 1 did not, 1 had ended'),
+    });
+    expect(await endsIn(out)).toEqual(['fails failure ', 'long timeout deadline']);
+  });
+});
+
+describe('the events of a batch', () => {
+  test('tell about each attempt, each end and the progress', async () => {
+    const first = join(directory, 'events.first');
+    const tasks = function* (): Generator<Task> {
+      yield { id: 'flaky', script: `mkdir ${first}` };
+      yield { id: 'other', script: 'true', grade: `rmdir ${first}; exit 1` };
+    };
+    const batch = fleet.batch(tasks, { concurrency: 1, retries: { command: 1 }, repeats: 2, count: 2 });
+    const seen: string[] = [];
+    let last: BatchProgress | undefined;
+    batch.on('started', ({ id, attempt }) => seen.push(`${id} started ${attempt}`));
+    batch.on('retried', ({ id, attempt, outcome }) => seen.push(`${id} retried ${attempt} ${outcome}`));
+    batch.on('ended', ({ id, passed }) => seen.push(`${id} ended ${passed}`));
+    batch.on('progress', (progress) => {
+      last = progress;
+    });
+    expect(await batch.run()).toMatchObject({ tasks: 4, passed: 1, failed: 3, success: 3, failure: 1 });
+    const idOf = (event: string) => event.split(' ')[0] ?? '';
+    expect(seen.toSorted((a, b) => idOf(a).localeCompare(idOf(b)))).toEqual([
+      ...['flaky#1 started 1', 'flaky#1 ended true'],
+      ...['flaky#2 started 1', 'flaky#2 retried 1 failure', 'flaky#2 started 2', 'flaky#2 ended false'],
+      ...['other#1 started 1', 'other#1 retried 1 success', 'other#1 started 2', 'other#1 ended false'],
+      ...['other#2 started 1', 'other#2 retried 1 success', 'other#2 started 2', 'other#2 ended false'],
+    ]);
+    expect(last).toMatchObject({ done: 4, passed: 1, failed: 3, running: 0, queued: 0, slowest: undefined });
+  });
+});
+
 describe('the verb `batch run`', () => {
   test('refuses an existing --out file and leaves it unchanged, without --resume or --force', async () => {
     const [file, out] = [join(directory, 'kept.jsonl'), join(directory, 'kept.out')];
@@ -212,6 +274,8 @@ describe('the verb `batch run`', () => {
     [['--spec', '/etc/hostname'], /\/etc\/hostname is not JSON/],
     [['--name', 'a b'], /name: must be 1 to 64 of/],
     [['--resume', '--force'], /cannot be used with option/],
+    [['--only', 'failed'], /--only needs --resume/],
+    [['--junit', '/tmp/x', '--out', '/dev/null'], /--junit reads \/dev\/null at the end/],
   ])('refuses %j with exit code 2', async (flags, words) => {
     const run = await runCli(stage, ['batch', 'run', '-', '--out', join(directory, 'none'), ...flags], { stdin: '' });
     expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(words) });

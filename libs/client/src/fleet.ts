@@ -13,8 +13,8 @@ import {
 } from '@shellfleet/protocol';
 import { readFleetConfiguration } from '@shellfleet/redis';
 import { Approvals } from './approvals/approvals.ts';
-import { Batch } from './batch/batch.ts';
-import type { BatchOptions, Task } from './batch/task.ts';
+import { Batch, type Tasks } from './batch/batch.ts';
+import type { BatchOptions } from './batch/batch-options.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
 import { type ApplyOptions, applyConfiguration } from './hosts/apply-configuration.ts';
@@ -131,8 +131,11 @@ export class Fleet implements AsyncDisposable {
     return new Command(this.#view, pending, { deduplicated: false, foreign: pending.resubmit === undefined });
   }
 
-  /** Runs tasks, each in a separate session. Results come in the order of the tasks' ends. Throws COMMAND_INVALID. */
-  batch(tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions = {}): Batch {
+  /**
+   * Runs tasks, each in a separate session. `tasks` may be a generator function. Results come in the order of the
+   * tasks' ends. Throws COMMAND_INVALID.
+   */
+  batch(tasks: Tasks, options: BatchOptions = {}): Batch {
     return new Batch(this.#view, tasks, options);
   }
 

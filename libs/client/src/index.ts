@@ -82,9 +82,22 @@ export type {
 export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
 export type { Approvals, ApproveOptions, DenyOptions } from './approvals/approvals.ts';
 export type { ApprovalFilter } from './approvals/list-approvals.ts';
-export type { Batch } from './batch/batch.ts';
-export { checkTask } from './batch/check-task.ts';
-export type { BatchOptions, BatchTotals, Task, TaskResult } from './batch/task.ts';
+export type { Batch, BatchEvents, Tasks } from './batch/batch.ts';
+export type { BatchOptions, BatchTotals } from './batch/batch-options.ts';
+export type { BatchProgress } from './batch/batch-progress.ts';
+export { checkTask, checkTasks, type PlacedTask, type TaskList } from './batch/check-task.ts';
+export type { BatchManifest } from './batch/manifest.ts';
+export { readBatchManifest } from './batch/manifest-file.ts';
+export { readBatchResults } from './batch/results-file.ts';
+export type { Task } from './batch/task.ts';
+export {
+  type EndedBy,
+  type TaskOutput,
+  type TaskResult,
+  type TaskStep,
+  type TaskVerdict,
+  verdictOf,
+} from './batch/task-result.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export type {

@@ -29,6 +29,8 @@ export const DEFAULTS = {
   limits: { memoryBytes: 536_870_912, cpus: 1, pids: 256 },
   command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8', attachReader: false },
   batch: { concurrency: 32 },
+  /** `retries` of a batch. */
+  batchRetries: { infra: 2, command: 0 },
   terminal: { rows: 24, cols: 80, term: 'xterm-256color' },
   connection: { namespace: 'shellfleet', tenant: 'default' },
 } as const;

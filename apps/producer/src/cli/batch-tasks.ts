@@ -1,54 +1,127 @@
+import { createHash } from 'node:crypto';
 import { createReadStream, statSync } from 'node:fs';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { extname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { type BatchOptions, checkTask, ShellfleetError, type Task } from '@shellfleet/client';
+import { pathToFileURL } from 'node:url';
+import { type BatchOptions, checkTasks, type PlacedTask, ShellfleetError, type Task } from '@shellfleet/client';
+import { isYaml, readYamlTasks } from './batch-yaml.ts';
 
 /** Paths that mean stdin, which is then read by its descriptor: no path can open a stdin that is a socket. */
 const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
 
-export interface TaskFile {
+/** Endings of programs, whose default export is a generator function of tasks, or their list. */
+const PROGRAMS = ['.js', '.mjs', '.ts', '.mts'];
+
+export interface TaskFile extends AsyncDisposable {
+  /** Number of tasks, without their repeats. */
   count: number;
-  tasks(): AsyncIterable<Task> | Iterable<Task>;
+  /** `sha256:…` of the bytes of the file. */
+  digest: string;
+  tasks(): AsyncIterable<Task>;
 }
 
+type CheckOptions = Pick<BatchOptions, 'spec' | 'timeoutMs' | 'repeats'>;
+
 /**
- * Checks a whole file of tasks, one JSON object per line, before any of them runs. A file is then read again;
- * the tasks from a pipe are kept in memory.
+ * Checks a whole file of tasks before any of them runs: JSON lines, YAML, or a program with a generator function. The
+ * file is then read again; what comes through a pipe is kept in a nameless file.
  */
 export async function openTaskFile(
   path: string,
-  options: Pick<BatchOptions, 'spec' | 'timeoutMs'>,
+  options: CheckOptions,
   stdin: Readable = process.stdin,
 ): Promise<TaskFile> {
-  const isFile = !STDIN.includes(path) && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
-  const kept: Task[] = [];
-  const lineOf = new Map<unknown, number>();
-  let count = 0;
-  for await (const { task, line } of readTasks(path, stdin)) {
-    checkTask(task, options, `Nothing was run: ${path}:${line}`);
-    const before = lineOf.get(task.id);
-    if (before !== undefined) throw duplicate(path, task.id, before, line);
-    lineOf.set(task.id, line);
-    count++;
-    if (!isFile) kept.push(task);
-  }
-  return { count, tasks: () => (isFile ? onlyTasks(path, stdin) : kept) };
-}
-
-async function* onlyTasks(path: string, stdin: Readable): AsyncGenerator<Task> {
-  for await (const { task } of readTasks(path, stdin)) yield task;
-}
-
-async function* readTasks(path: string, stdin: Readable): AsyncGenerator<{ task: Task; line: number }> {
-  const input = STDIN.includes(path) ? stdin : createReadStream(path);
-  let line = 0;
+  const bytes = await openBytes(path, stdin);
   try {
-    for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
-      line++;
-      if (text.trim() !== '') yield { task: parseTask(text, `${path}:${line}`), line };
-    }
-  } catch (cause) {
-    throw toFileError(path, cause);
+    const read = await readerOf(path, bytes);
+    const counts = PROGRAMS.includes(extname(path)) ? 'tasks' : 'lines';
+    const count = await checkTasks({ name: path, counts, read }, options);
+    const digest = createHash('sha256');
+    for await (const piece of bytes.open()) digest.update(piece);
+    return {
+      count,
+      digest: `sha256:${digest.digest('hex')}`,
+      tasks: () => onlyTasks(read()),
+      [Symbol.asyncDispose]: bytes.close,
+    };
+  } catch (error) {
+    await bytes.close();
+    throw toFileError(path, error);
+  }
+}
+
+interface Bytes {
+  open(): Readable;
+  close(): Promise<void>;
+}
+
+/** Returns the bytes of a file, which can be read several times. A pipe is copied first. */
+async function openBytes(path: string, stdin: Readable): Promise<Bytes> {
+  const isStdin = STDIN.includes(path);
+  const isFile = !isStdin && statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  if (isFile) return { open: () => createReadStream(path), close: async () => {} };
+  try {
+    return await copyOf(() => (isStdin ? stdin : createReadStream(path)));
+  } catch (error) {
+    throw toFileError(path, error);
+  }
+}
+
+/** Copies a stream to a file without a name, so that the copy is gone when this process ends. */
+async function copyOf(begin: () => Readable): Promise<Bytes> {
+  const directory = await mkdtemp(join(tmpdir(), 'shellfleet-batch-'));
+  const file = await open(join(directory, 'tasks'), 'wx+', 0o600);
+  await rm(directory, { recursive: true });
+  try {
+    for await (const piece of begin()) await file.appendFile(piece);
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  return { open: () => file.createReadStream({ start: 0, autoClose: false }), close: () => file.close() };
+}
+
+/** Returns the function that reads the tasks, by the ending of the path. A pipe shows by its first line what it is. */
+async function readerOf(path: string, bytes: Bytes): Promise<() => AsyncGenerator<PlacedTask>> {
+  const ending = extname(path);
+  if (PROGRAMS.includes(ending)) return readerOfProgram(path);
+  if (!(await isYaml(path, STDIN.includes(path), bytes.open))) return () => readLines(path, bytes.open());
+  return () => readYamlTasks(path, bytes.open());
+}
+
+/** Returns the function that runs a program's generator function, each time from its beginning. */
+async function readerOfProgram(path: string): Promise<() => AsyncGenerator<PlacedTask>> {
+  await readFile(path);
+  const module: { default?: unknown } = await import(pathToFileURL(resolve(path)).href);
+  const given = module.default;
+  return async function* () {
+    const list: unknown = typeof given === 'function' ? given() : given;
+    if (!isIterable(list)) throw noList(path);
+    let at = 0;
+    for await (const task of list) yield { task, at: ++at };
+  };
+}
+
+function isIterable(value: unknown): value is AsyncIterable<unknown> | Iterable<unknown> {
+  return typeof value === 'object' && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value);
+}
+
+function noList(path: string): ShellfleetError {
+  return new ShellfleetError(
+    'COMMAND_INVALID',
+    `${path} has no tasks. Let its default export be a generator function of tasks, or a list of them.`,
+    { path },
+  );
+}
+
+async function* readLines(path: string, input: Readable): AsyncGenerator<PlacedTask> {
+  let at = 0;
+  for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    at++;
+    if (text.trim() !== '') yield { task: parseTask(text, `${path}:${at}`), at };
   }
 }
 
@@ -66,12 +139,9 @@ function parseTask(text: string, place: string): Task {
   );
 }
 
-function duplicate(path: string, id: unknown, before: number, line: number): ShellfleetError {
-  return new ShellfleetError(
-    'COMMAND_INVALID',
-    `Lines ${before} and ${line} of ${path} have the same task id, ${JSON.stringify(id)}. Give each task its own id. Nothing was run.`,
-    { id, lines: [before, line] },
-  );
+/** Yields the tasks of a list that was checked. The batch checks each again, because a file may change meanwhile. */
+async function* onlyTasks(read: AsyncIterable<PlacedTask>): AsyncGenerator<Task> {
+  for await (const { task } of read) yield task as Task;
 }
 
 /** Adds the path to the error of a local file that cannot be read. */

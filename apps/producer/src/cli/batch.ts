@@ -1,10 +1,11 @@
 import { statSync } from 'node:fs';
-import { type BatchOptions, ShellfleetError, type TaskResult } from '@shellfleet/client';
+import { type Batch, type BatchOptions, ShellfleetError } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { describeProgress, describeTask } from './batch-line.ts';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import { EXIT_CANCELLED } from './exit-codes.ts';
+import { EXIT_CANCELLED, EXIT_TIMEOUT } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import type { CliOutput } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
@@ -14,12 +15,17 @@ interface Flags extends SessionFlags {
   out: string;
   concurrency?: number;
   resume?: boolean;
+  only?: 'failed';
   force?: boolean;
   name?: string;
   timeout?: number;
   startDeadline?: number;
+  taskDeadline?: number;
+  deadline?: number;
+  stopOnFailure?: boolean;
   retries?: NonNullable<BatchOptions['retries']>;
   repeats?: number;
+  junit?: string;
   json?: boolean;
 }
 
@@ -28,79 +34,121 @@ export function registerBatch(program: Command, context: Context): void {
     .command('batch')
     .description('run many tasks, each in a session of its own')
     .command('run')
-    .description('run the tasks of a file: one JSON object a line, { id, script, spec?, files?, timeoutMs? }')
-    .argument('<file.jsonl>', 'tasks; - is stdin')
-    .addOption(
-      new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
+    .description(
+      'run the tasks of a file: { id, script, spec?, files?, setup?, outputs?, grade?, timeoutMs?, deadlineMs? }',
     )
-    .addOption(
-      new Option('--concurrency <n>', 'tasks that run or wait at once')
-        .env('SHELLFLEET_BATCH_CONCURRENCY')
-        .argParser(parseCount),
-    )
-    .addOption(
-      new Option('--resume', 'go on with the batch that wrote --out, also when it was killed').env(
-        'SHELLFLEET_BATCH_RESUME',
-      ),
-    )
-    .addOption(new Option('--force', 'replace --out when it exists').env('SHELLFLEET_BATCH_FORCE').conflicts('resume'))
-    .addOption(
-      new Option('--name <name>', 'of the batch, by which --resume finds it; kept in <out>.batch').env(
-        'SHELLFLEET_BATCH_NAME',
-      ),
-    )
-    .addOption(
-      new Option('--timeout <time>', 'time limit of each script: 30s, 5m')
-        .env('SHELLFLEET_BATCH_TIMEOUT')
-        .argParser(parseDuration),
-    )
-    .addOption(
-      new Option('--start-deadline <time>', 'time within which each script must start: 30s, 10m')
-        .env('SHELLFLEET_BATCH_START_DEADLINE')
-        .argParser(parseDuration),
-    )
-    .addOption(
-      new Option('--retries <kinds>', 'how often a task runs again: infra=2,command=1')
-        .env('SHELLFLEET_BATCH_RETRIES')
-        .argParser(parseRetries),
-    )
-    .addOption(
-      new Option('--repeats <n>', 'run each task so often, each time in a session of its own, as id#1, id#2, …')
-        .env('SHELLFLEET_BATCH_REPEATS')
-        .argParser(parseCount),
-    );
+    .argument('<file>', 'JSON lines, a YAML list, or a program whose default export generates tasks; - is stdin');
+  for (const option of [...fileOptions(), ...runOptions()]) verb.addOption(option);
   addSessionFlags(verb, context.config.env)
     .addOption(jsonFlag())
     .action((file: string, flags: Flags) => run(context, file, flags));
 }
 
+/** Flags about the files of a batch. Each has an environment variable. */
+function fileOptions(): Option[] {
+  return [
+    new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
+    new Option('--resume', 'go on with the batch that wrote --out, also when it was killed').env(
+      'SHELLFLEET_BATCH_RESUME',
+    ),
+    new Option('--only <which>', 'with --resume: run again only what did not pass')
+      .env('SHELLFLEET_BATCH_ONLY')
+      .choices(['failed']),
+    new Option('--force', 'replace --out when it exists').env('SHELLFLEET_BATCH_FORCE').conflicts('resume'),
+    new Option('--junit <file>', 'write the results also as a file of JUnit, at the end').env('SHELLFLEET_BATCH_JUNIT'),
+    new Option('--name <name>', 'of the batch, by which --resume finds it; kept in <out>.batch').env(
+      'SHELLFLEET_BATCH_NAME',
+    ),
+  ];
+}
+
+/** Flags about how tasks are run. Each has an environment variable. */
+function runOptions(): Option[] {
+  return [
+    new Option('--concurrency <n>', 'tasks that run or wait at once')
+      .env('SHELLFLEET_BATCH_CONCURRENCY')
+      .argParser(parseCount),
+    new Option('--timeout <time>', 'time limit of each script: 30s, 5m')
+      .env('SHELLFLEET_BATCH_TIMEOUT')
+      .argParser(parseDuration),
+    new Option('--start-deadline <time>', 'time within which each script must start: 30s, 10m')
+      .env('SHELLFLEET_BATCH_START_DEADLINE')
+      .argParser(parseDuration),
+    new Option('--task-deadline <time>', 'time for each task as a whole, with all attempts and all waiting')
+      .env('SHELLFLEET_BATCH_TASK_DEADLINE')
+      .argParser(parseDuration),
+    new Option('--deadline <time>', 'time for the batch as a whole; --resume continues it')
+      .env('SHELLFLEET_BATCH_DEADLINE')
+      .argParser(parseDuration),
+    new Option('--stop-on-failure', 'end the batch when a task does not pass').env('SHELLFLEET_BATCH_STOP_ON_FAILURE'),
+    new Option('--retries <kinds>', 'how often a task runs again: infra=2,command=1')
+      .env('SHELLFLEET_BATCH_RETRIES')
+      .argParser(parseRetries),
+    new Option('--repeats <n>', 'run each task so often, each time in a session of its own, as id#1, id#2, …')
+      .env('SHELLFLEET_BATCH_REPEATS')
+      .argParser(parseCount),
+  ];
+}
+
 async function run(context: Context, file: string, flags: Flags): Promise<void> {
   const { terminal } = context;
-  const { out, resume, force, name, timeout, startDeadline, retries, repeats = 1, concurrency } = flags;
+  const { out, resume, force, only, name, timeout, startDeadline, retries, repeats, concurrency, junit } = flags;
   if (!resume && !force) refuseExisting(out);
-  const common = { spec: toSpec(flags), timeoutMs: timeout };
-  const { count, tasks } = await openTaskFile(file, common);
+  if (only !== undefined && !resume) throw onlyWithResume();
+  if (junit !== undefined && isSpecial(out)) throw junitNeedsFile(out);
+  const common = { spec: toSpec(flags), timeoutMs: timeout, repeats };
+  await using tasks = await openTaskFile(file, common);
   await context.withFleet(async (fleet) => {
     using interrupt = listenForInterrupt(terminal);
-    const batch = fleet.batch(tasks(), {
-      ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined },
-      ...{ ...common, concurrency, name, retries, repeats, signal: interrupt.signal },
-      startDeadlineMs: startDeadline,
+    const batch = fleet.batch(tasks.tasks, {
+      ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined, only },
+      ...{ ...common, concurrency, name, retries, signal: interrupt.signal, startDeadlineMs: startDeadline },
+      ...{ taskDeadlineMs: flags.taskDeadline, deadlineMs: flags.deadline, stopOnFailure: flags.stopOnFailure },
+      ...{ count: tasks.count, source: { file, digest: tasks.digest } },
     });
     using _watch = watchBatch(terminal, fleet, batch, { startDeadlineMs: startDeadline, onHopeless: interrupt.giveUp });
-    let done = 0;
+    batch.on('progress', (progress) => terminal.progress(describeProgress(progress)));
     for await (const result of batch) {
-      done++;
       if (flags.json) await terminal.json(result);
-      else await terminal.line(toLine(result));
-      terminal.progress(`${done + batch.totals.skipped} of ${count * repeats} tasks`);
+      else await terminal.line(describeTask(result));
+      terminal.progress(describeProgress(batch.progress));
     }
-    const { tasks: all, skipped, success } = batch.totals;
-    const failed = all - skipped - success;
-    terminal.say(`${success} succeeded, ${failed} did not, ${skipped} had ended before. Results are in ${out}.`);
+    if (junit !== undefined) {
+      const { writeJunit } = await import('./batch-junit.ts');
+      await writeJunit(out, junit, name ?? file);
+    }
+    sayEnd(terminal, batch, out);
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
-    context.setExitCode(interrupt.signal.aborted ? EXIT_CANCELLED : failed > 0 ? 1 : 0);
+    context.setExitCode(exitCodeOf(batch));
   });
+}
+
+function sayEnd(terminal: CliOutput, { totals, stoppedBy }: Batch, out: string): void {
+  const { tasks, skipped, passed, infrastructure } = totals;
+  const others = tasks - skipped - passed;
+  const because = infrastructure > 0 ? ` (${infrastructure} because of the infrastructure)` : '';
+  if (stoppedBy === 'failure') terminal.say('The batch ended because a task did not pass. --resume continues it.');
+  if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline. --resume continues it.');
+  terminal.say(`${passed} succeeded, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
+}
+
+function exitCodeOf({ totals, stoppedBy }: Batch): number {
+  if (stoppedBy === 'signal') return EXIT_CANCELLED;
+  if (stoppedBy === 'batch-deadline') return EXIT_TIMEOUT;
+  return totals.tasks - totals.skipped - totals.passed > 0 ? 1 : 0;
+}
+
+/** Tells whether a path is a pipe or a device, which is written to but not read again. */
+const isSpecial = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === false;
+
+function junitNeedsFile(out: string): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', `--junit reads ${out} at the end, so --out must name a file.`, {
+    path: out,
+  });
+}
+
+function onlyWithResume(): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', '--only needs --resume, which reads the results of the earlier run.');
 }
 
 /** Refuses to overwrite an existing file. Pipes and devices are allowed. */
@@ -148,13 +196,4 @@ function listenForInterrupt(terminal: CliOutput): Disposable & {
     },
     [Symbol.dispose]: () => void process.off('SIGINT', interrupt),
   };
-}
-
-function toLine({ id, outcome, results, error, durationMs }: TaskResult): string {
-  const exitCode = results.at(-1)?.exitCode;
-  const detail = error?.message ?? (exitCode === null || exitCode === undefined ? '' : `exit ${exitCode}`);
-  // JSON quoting keeps control characters in ids from outside away from the terminal.
-  return [JSON.stringify(id).slice(1, -1), outcome, detail && JSON.stringify(detail).slice(1, -1), `${durationMs} ms`]
-    .filter((part) => part !== '')
-    .join('  ');
 }

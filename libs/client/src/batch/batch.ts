@@ -1,55 +1,88 @@
+import { EventEmitter } from 'node:events';
 import { OUTCOMES, parseOrThrow, ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import type { FleetView } from '../view.ts';
-import { expandTask, taskSessionId } from './expand-task.ts';
-import { type Earlier, ResultsFile, readEarlier } from './results-file.ts';
-import { runTask } from './run-task.ts';
-import { type BatchOptions, type BatchTotals, batchOptionsSchema, type Task, type TaskResult } from './task.ts';
+import { BatchFiles } from './batch-files.ts';
+import { type BatchOptions, type BatchTotals, batchOptionsSchema, type ParsedBatchOptions } from './batch-options.ts';
+import { type BatchProgress, ProgressCount } from './batch-progress.ts';
+import { BatchStop } from './batch-stop.ts';
+import { expandTask, type TaskRepeat, taskSessionId } from './expand-task.ts';
+import { IdSet } from './id-set.ts';
+import { type Earlier, readEarlier } from './results-file.ts';
+import { runTask, type TaskEnd } from './run-task.ts';
+import type { Task } from './task.ts';
 import { runPool } from './task-pool.ts';
+import { type TaskResult, verdictOf } from './task-result.ts';
+
+/** Tasks of a batch, or a function that returns them, such as a generator function. */
+export type Tasks = Iterable<Task> | AsyncIterable<Task> | (() => Iterable<Task> | AsyncIterable<Task>);
+
+/** The events of a batch, with what its listeners get. */
+export interface BatchEvents {
+  /** An attempt at a task begins. Its session may have to wait for a host. */
+  started: { id: string; sessionId: string; attempt: number };
+  /** An attempt ended, and another one follows. */
+  retried: { id: string; attempt: number } & Pick<TaskResult, 'outcome' | 'error'>;
+  /** A task has ended, and its line is written. */
+  ended: TaskResult;
+  /** How far the batch is: once per second while it runs, and at its end. */
+  progress: BatchProgress;
+}
+
+const PROGRESS_EVERY_MS = 1_000;
 
 /**
  * A batch of tasks. Iterate it once, to its end. A slow consumer throttles the batch, so memory is bounded apart from
- * the tasks' ids. When the consumer stops, no further task starts, and running tasks are awaited.
+ * 16 to 32 bytes for each task. When the consumer stops, no further task starts, and running tasks are awaited.
  */
 export class Batch implements AsyncIterable<TaskResult> {
   /** Totals so far. */
   readonly totals: BatchTotals = {
-    tasks: 0,
-    skipped: 0,
-    ...(Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Omit<BatchTotals, 'tasks' | 'skipped'>),
+    ...{ tasks: 0, skipped: 0, passed: 0, failed: 0, infrastructure: 0, cancelled: 0 },
+    ...(Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as Pick<BatchTotals, (typeof OUTCOMES)[number]>),
   };
   readonly #view: FleetView;
-  readonly #tasks: Iterable<Task> | AsyncIterable<Task>;
-  readonly #options: ReturnType<typeof parseOptions>;
+  readonly #tasks: Tasks;
+  readonly #options: ParsedBatchOptions;
   readonly #signal: AbortSignal | undefined;
-  readonly #seen = new Set<string>();
+  readonly #events = new EventEmitter();
+  readonly #progress: ProgressCount;
+  readonly #seen = new IdSet();
   readonly #sessionIds = new Set<string>();
+  /** Aborts to end the batch: by the caller's signal, at its deadline, or after a failure. */
+  readonly #stop = new AbortController();
 
   /** @internal */
-  constructor(view: FleetView, tasks: Iterable<Task> | AsyncIterable<Task>, options: BatchOptions) {
+  constructor(view: FleetView, tasks: Tasks, options: BatchOptions) {
     this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;
     // Checks the common spec alone. It is checked again together with each task's spec.
     if (options.spec !== undefined)
       parseOrThrow(sessionSpecSchema, options.spec, 'SESSION_SPEC_INVALID', 'The spec of the batch');
-    this.#options = parseOptions(rest);
+    this.#options = parseOrThrow(batchOptionsSchema, rest, 'COMMAND_INVALID', 'The batch');
     this.#signal = signal;
+    const count = this.#options.count ?? (Array.isArray(tasks) ? tasks.length : undefined);
+    this.#progress = new ProgressCount(count === undefined ? undefined : count * this.#options.repeats);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
-    const { concurrency, resumeFrom, out, overwrite } = this.#options;
-    const earlier = resumeFrom === undefined ? NOTHING : await readEarlier(resumeFrom);
-    const name = this.#options.name ?? earlier.name ?? this.#view.nextId().toLowerCase();
-    const how = out !== undefined && out === resumeFrom ? 'resume' : overwrite ? 'replace' : 'new';
-    await using file = out === undefined ? undefined : await ResultsFile.open(out, how, name, earlier);
-    const named = this.#options.name !== undefined || file !== undefined || earlier.name !== undefined;
-    const start = (task: Task) =>
-      this.#leavesOut(task, earlier) ? undefined : this.#start(task, name, named, earlier);
-    const options = { concurrency, signal: this.#signal };
-    for await (const result of runPool(this.#expanded(), start, options)) {
+    const { concurrency, resumeFrom, out, only } = this.#options;
+    const earlier = resumeFrom === undefined ? nothing() : await readEarlier(resumeFrom, only ?? 'unfinished');
+    const name = this.#options.name ?? earlier.manifest?.name ?? this.#view.nextId().toLowerCase();
+    using _watch = this.#watch();
+    await using files =
+      out === undefined ? undefined : await BatchFiles.open(this.#view, out, name, this.#options, earlier);
+    const named = this.#options.name !== undefined || files !== undefined || earlier.manifest !== undefined;
+    const start = (given: TaskRepeat) =>
+      this.#leavesOut(given, earlier) ? undefined : this.#start(given, name, named, earlier);
+    const { signal } = this.#stop;
+    for await (const { end, given } of runPool(this.#expanded(), start, { concurrency, signal })) {
+      const { result } = end;
       this.totals[result.outcome]++;
+      this.totals[verdictOf(result)]++;
       // A result without attempts is that of a task that was given twice, whose line exists already.
-      if (result.attempts > 0) await file?.append(result);
+      if (result.attempts > 0) await files?.append(given, end);
+      this.#emit('ended', result);
       yield result;
     }
   }
@@ -59,49 +92,117 @@ export class Batch implements AsyncIterable<TaskResult> {
     return [...this.#sessionIds];
   }
 
+  /** How far the batch is. */
+  get progress(): BatchProgress {
+    return this.#progress.read();
+  }
+
+  /** Why the batch ended before its last task. Undefined while it runs, and when it ended by itself. */
+  get stoppedBy(): 'batch-deadline' | 'failure' | 'signal' | undefined {
+    const { reason } = this.#stop.signal;
+    return reason instanceof BatchStop && reason.by !== 'deadline' ? reason.by : undefined;
+  }
+
+  /** Calls the listener at each event of this type, until `off`. An error that it throws ends the batch. */
+  on<Type extends keyof BatchEvents>(type: Type, listener: (event: BatchEvents[Type]) => void): this {
+    this.#events.on(type, listener);
+    return this;
+  }
+
+  /** Removes a listener. */
+  off<Type extends keyof BatchEvents>(type: Type, listener: (event: BatchEvents[Type]) => void): this {
+    this.#events.off(type, listener);
+    return this;
+  }
+
   /** Runs the batch and returns its totals, without the results. */
   async run(): Promise<BatchTotals> {
     for await (const _result of this);
     return this.totals;
   }
 
-  async *#expanded(): AsyncGenerator<Task, undefined> {
-    const { repeats, spec, timeoutMs } = this.#options;
-    for await (const task of this.#tasks) yield* expandTask(task, repeats, spec, timeoutMs);
+  #emit<Type extends keyof BatchEvents>(type: Type, event: BatchEvents[Type]): void {
+    this.#events.emit(type, event);
+  }
+
+  /** Watches the deadline of the batch and the caller's signal, and reports progress. */
+  #watch(): Disposable {
+    const { deadlineMs } = this.#options;
+    const onAbort = () => this.#stop.abort(new BatchStop('signal'));
+    this.#signal?.addEventListener('abort', onAbort, { once: true });
+    if (this.#signal?.aborted) onAbort();
+    const atDeadline = () => this.#stop.abort(new BatchStop('batch-deadline'));
+    const deadline = deadlineMs === undefined ? undefined : setTimeout(atDeadline, deadlineMs).unref();
+    const report = () => this.#emit('progress', this.progress);
+    const reporting = setInterval(report, PROGRESS_EVERY_MS).unref();
+    return {
+      [Symbol.dispose]: () => {
+        this.#signal?.removeEventListener('abort', onAbort);
+        clearTimeout(deadline);
+        clearInterval(reporting);
+        report();
+      },
+    };
+  }
+
+  async *#expanded(): AsyncGenerator<TaskRepeat, undefined> {
+    const { repeats, spec, timeoutMs, taskDeadlineMs } = this.#options;
+    const common = { spec, timeoutMs, deadlineMs: taskDeadlineMs };
+    const tasks = typeof this.#tasks === 'function' ? this.#tasks() : this.#tasks;
+    for await (const task of tasks) yield* expandTask(task, repeats, common);
     return undefined;
   }
 
-  #leavesOut(task: Task, { finished }: Earlier): boolean {
+  #leavesOut({ id }: TaskRepeat, { finished, attempts }: Earlier): boolean {
     this.totals.tasks++;
-    if (!finished.has(task?.id)) return false;
+    const isKnown = attempts.has(id);
+    if (!finished.has(id) && (this.#options.only === undefined || isKnown)) return false;
     this.totals.skipped++;
+    this.#progress.skip();
     return true;
   }
 
-  async #start(task: Task, batch: string, named: boolean, { attempts }: Earlier): Promise<TaskResult> {
-    const isDuplicate = this.#seen.has(task?.id);
-    this.#seen.add(task?.id);
-    if (isDuplicate) return duplicate(String(task?.id));
-    const { retries, startDeadlineMs } = this.#options;
-    const sessionId = taskSessionId(batch, task?.id);
+  async #start(
+    given: TaskRepeat,
+    batch: string,
+    named: boolean,
+    { attempts }: Earlier,
+  ): Promise<{ given: TaskRepeat; end: TaskEnd }> {
+    const { id } = given;
+    if (!this.#seen.add(id)) return { given, end: this.#duplicate(given) };
+    const { retries, repeats, startDeadlineMs } = this.#options;
+    const sessionId = taskSessionId(batch, id);
     this.#sessionIds.add(sessionId);
-    return runTask(this.#view, task, {
-      ...{ sessionId, named, attemptsBefore: attempts.get(task?.id) ?? 0 },
-      ...{ retries, startDeadlineMs, signal: this.#signal },
-    }).finally(() => this.#sessionIds.delete(sessionId));
+    this.#progress.begin(id);
+    const end = await runTask(this.#view, given, {
+      ...{ sessionId, repeats, named, attemptsBefore: attempts.get(id) ?? 0 },
+      ...{ retries, startDeadlineMs, signal: this.#stop.signal },
+      onAttempt: (attempt) => this.#emit('started', { id, ...attempt }),
+      onRetry: ({ attempt, end: { outcome, error } }) =>
+        this.#emit('retried', { id, attempt, outcome, ...(error === undefined ? {} : { error }) }),
+    });
+    this.#sessionIds.delete(sessionId);
+    this.#progress.end(id, end.result);
+    // The pool starts the next task before anybody sees this result, so it must know at once.
+    if (this.#options.stopOnFailure && !end.result.passed) this.#stop.abort(new BatchStop('failure'));
+    return { given, end };
+  }
+
+  #duplicate({ id, task, repeat }: TaskRepeat): TaskEnd {
+    const error = new ShellfleetError(
+      'COMMAND_INVALID',
+      `The task id ${JSON.stringify(id)} occurs twice in the batch. Give each task its own id.`,
+    ).toJSON();
+    const startedAt = new Date().toISOString();
+    const result: TaskResult = {
+      ...{ id, task: String(task?.id), repeat, passed: false, outcome: 'error', sessionId: '', results: [], error },
+      ...{ attempts: 0, startedAt, durationMs: 0, outputBytes: 0 },
+    };
+    this.#progress.end(id, result);
+    return { result, used: [] };
   }
 }
 
-const NOTHING: Earlier = { name: undefined, finished: new Set(), attempts: new Map() };
-
-function parseOptions(options: BatchOptions) {
-  return parseOrThrow(batchOptionsSchema, options, 'COMMAND_INVALID', 'The batch');
-}
-
-function duplicate(id: string): TaskResult {
-  const error = new ShellfleetError(
-    'COMMAND_INVALID',
-    `The task id ${JSON.stringify(id)} occurs twice in the batch. Give each task its own id.`,
-  );
-  return { id, sessionId: '', outcome: 'error', results: [], error: error.toJSON(), attempts: 0, durationMs: 0 };
-}
+const nothing = (): Earlier => ({
+  ...{ manifest: undefined, which: 'unfinished', finished: new IdSet(), attempts: new Map(), newest: [] },
+});

@@ -10,49 +10,46 @@ export interface EarlierAttempt {
   /** Whether the session is still open, under this generation. */
   open: boolean;
   generation: string;
-  /** The accepted scripts, which are the first scripts of the task. */
-  begun: { payloadHash: string; entryId: string }[];
+  /** The accepted commands of the task, by their idempotency keys. */
+  begun: Map<string, { payloadHash: string; entryId: string }>;
 }
 
-/** Idempotency key of a task's script. Each attempt at a task has its own session, so the key is unique there. */
-export const stepKey = (index: number) => `script-${index + 1}`;
-
-/** Finds an earlier attempt. Returns undefined if no script of it was accepted. */
+/** Finds an earlier attempt. Returns undefined if no command with one of the idempotency keys was accepted. */
 export async function findEarlierAttempt(
   view: FleetView,
   sessionId: string,
-  scripts: number,
+  idempotencyKeys: readonly string[],
 ): Promise<EarlierAttempt | undefined> {
   const keys = view.keysOf(sessionId);
   const phase = await readGeneration(view.redis, keys);
   if (phase === undefined) return undefined;
-  const indexes = Array.from({ length: scripts }, (_, index) => index);
-  const found = await Promise.all(indexes.map((index) => readIdempotencyKey(view.redis, keys, stepKey(index))));
-  const begun = found.flatMap((one) => one ?? []);
-  return begun.length === 0 ? undefined : { open: phase.phase === 'open', generation: phase.generation, begun };
+  const read = idempotencyKeys.map(async (key) => {
+    const found = await readIdempotencyKey(view.redis, keys, key);
+    return found === undefined ? [] : [[key, found] as const];
+  });
+  const begun = new Map((await Promise.all(read)).flat());
+  return begun.size === 0 ? undefined : { open: phase.phase === 'open', generation: phase.generation, begun };
 }
 
-/** Returns the Results of the accepted scripts, up to the first failure, without opening the session again. */
-export async function readEarlierResults(
+/**
+ * Returns the Result of a command of an earlier attempt without opening its session again. Returns undefined for a
+ * command that was not accepted. Throws IDEMPOTENCY_CONFLICT for a command that has changed.
+ */
+export async function readEarlierResult(
   view: FleetView,
   sessionId: string,
   { begun }: EarlierAttempt,
-  scripts: readonly string[],
-  options: RunOptions & { spec?: SessionSpec | undefined },
-): Promise<Result[]> {
+  command: { key: string; script: string },
+  { spec, signal, ...options }: RunOptions & { spec?: SessionSpec | undefined },
+): Promise<Result | undefined> {
+  const found = begun.get(command.key);
+  if (found === undefined) return undefined;
   const keys = view.keysOf(sessionId);
-  const { spec, signal, ...rest } = options;
   const resolved: ResolvedSessionSpec = sessionSpecSchema.parse(spec ?? {});
-  const results: Result[] = [];
-  for (const [index, { payloadHash, entryId }] of begun.entries()) {
-    const { payload } = parseCommand(scripts[index], rest, resolved);
-    if (digestPayload(view.sealer, payload) !== payloadHash) throw keyConflict(sessionId, entryId);
-    const pending = view.pending.expect(keys, entryId);
-    pending.accepted = true;
-    const command = new Command(view, pending, { deduplicated: true, foreign: true });
-    const result = await command.result(signal === undefined ? {} : { signal });
-    results.push(result);
-    if (result.outcome !== 'success') break;
-  }
-  return results;
+  const { payload } = parseCommand(command.script, options, resolved);
+  if (digestPayload(view.sealer, payload) !== found.payloadHash) throw keyConflict(sessionId, found.entryId);
+  const pending = view.pending.expect(keys, found.entryId);
+  pending.accepted = true;
+  const known = new Command(view, pending, { deduplicated: true, foreign: true });
+  return known.result(signal === undefined ? {} : { signal });
 }

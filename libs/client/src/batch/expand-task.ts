@@ -2,17 +2,43 @@ import { createHash } from 'node:crypto';
 import type { SessionSpec } from '@shellfleet/protocol';
 import type { Task } from './task.ts';
 
-/** Returns the task `repeats` times with the shared options. A value that is no task is returned unchanged. */
-export function expandTask(task: Task, repeats: number, spec: SessionSpec | undefined, timeoutMs?: number): Task[] {
-  if (typeof task !== 'object' || task === null) return [task];
+/** One run of a task of a batch. */
+export interface TaskRepeat {
+  /** Id of the run, unique in the batch: that of the task, or `<task>#<repeat>` when each task is repeated. */
+  id: string;
+  /** The task with the shared options. It is not checked yet. */
+  task: Task;
+  /** Number of the run, from 1. */
+  repeat: number;
+}
+
+interface Common {
+  spec?: SessionSpec | undefined;
+  timeoutMs?: number | undefined;
+  deadlineMs?: number | undefined;
+}
+
+/** Returns the runs of a task, with the shared options. A value that is no task is run once. */
+export function expandTask(task: Task, repeats: number, common: Common): TaskRepeat[] {
+  if (typeof task !== 'object' || task === null) return [{ id: 'undefined', task, repeat: 1 }];
+  const whole = withCommon(task, common);
+  const id = String(task.id);
+  if (repeats === 1) return [{ id, task: whole, repeat: 1 }];
+  return Array.from({ length: repeats }, (_, index) => ({
+    ...{ id: `${id}#${index + 1}`, task: whole, repeat: index + 1 },
+  }));
+}
+
+/** Returns the task with the shared options. A value that is no task is returned unchanged. */
+export function withCommon(task: Task, { spec, timeoutMs, deadlineMs }: Common): Task {
+  if (typeof task !== 'object' || task === null) return task;
   const merged = mergeSpecs(spec, task.spec);
-  const whole = {
+  return {
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
     ...task,
     ...(merged === undefined ? {} : { spec: merged }),
   };
-  if (repeats === 1) return [whole];
-  return Array.from({ length: repeats }, (_, index) => ({ ...whole, id: `${task.id}#${index + 1}` }));
 }
 
 /** Fields of a spec that are merged by key. */
@@ -34,9 +60,8 @@ function mergeSpecs(common: SessionSpec | undefined, own: SessionSpec | undefine
 const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Returns the id of a task's session, which is the same for each driver of this batch. */
-export function taskSessionId(batch: string, taskId: unknown): string {
-  const id = String(taskId);
+/** Returns the id of a run's session, which is the same for each driver of this batch. */
+export function taskSessionId(batch: string, id: string): string {
   const readable = id.replaceAll(/[^A-Za-z0-9._-]/g, '_').slice(0, 24);
   const hash = createHash('sha256').update(id).digest('hex').slice(0, 16);
   return `batch-${batch}-${readable}-${hash}`;

@@ -1,88 +1,159 @@
-import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { type FileHandle, open, readFile, rename, stat } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { OUTCOMES, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
-import type { TaskResult } from './task.ts';
+import { toBatchFileError } from './batch-file-error.ts';
+import { IdSet } from './id-set.ts';
+import type { BatchManifest } from './manifest.ts';
+import { readBatchManifest, writeManifest } from './manifest-file.ts';
+import { replaceInOneStep } from './replace-file.ts';
+import { idempotencyKeysOf } from './step-keys.ts';
+import { type TaskResult, taskResultSchema } from './task-result.ts';
 
 // FILE-1. A results file has one line per task, a TaskResult. Lines of tasks that run again are removed first.
-// FILE-2. `<file>.batch` holds the batch's name, and the attempts of tasks whose lines were removed. It is written
-//     before the first task starts and before a line is removed.
+// FILE-2. `<file>.batch`, the manifest, holds the batch's name, and the attempts of tasks whose lines were removed. It
+//     is written before the first task starts and before a line is removed.
+// FILE-3. Each line is written by one call, and ends with a line feed. So a reader of a growing file may use every line
+//     that has one.
 
-const lineSchema = z.object({ id: z.string(), outcome: z.enum(OUTCOMES), attempts: z.number().default(1) });
-const besideSchema = z.object({ name: z.string(), attempts: z.record(z.string(), z.number()).default({}) });
+const commandSchema = z.object({ commandId: z.string() });
+const lineSchema = z.object({
+  id: z.string(),
+  outcome: z.enum(OUTCOMES),
+  attempts: z.number().default(1),
+  passed: z.boolean().default(false),
+  sessionId: z.string().default(''),
+  setup: z.array(commandSchema).default([]),
+  results: z.array(commandSchema).default([]),
+  grade: commandSchema.optional(),
+});
+type Line = z.infer<typeof lineSchema>;
 
 /** Outcomes that the task itself did not cause. A task with such an outcome runs again. */
 export const RUN_AGAIN: readonly string[] = ['error', 'lost', 'cancellation'];
 
+/** Which tasks with a result run again: those with an outcome in RUN_AGAIN, or all that did not pass. */
+export type RunsAgain = 'unfinished' | 'failed';
+
+const runsAgain = ({ outcome, passed }: Line, which: RunsAgain) =>
+  which === 'failed' ? !passed : RUN_AGAIN.includes(outcome);
+
+/** What the line of a task tells about its sessions. */
+export interface LineSessions {
+  /** Session of the last attempt. */
+  sessionId: string;
+  attempts: number;
+  commandIds: string[];
+  idempotencyKeys: string[];
+}
+
 export interface Earlier {
-  /** Name of the batch. Undefined without a `.batch` file. */
-  name: string | undefined;
+  /** The manifest of the batch. Undefined without one. */
+  manifest: BatchManifest | undefined;
+  /** Which tasks with a result run again. */
+  which: RunsAgain;
   /** Ids of the tasks that need not run again. */
-  finished: Set<string>;
+  finished: IdSet;
   /** For the other tasks: id → number of attempts that have ended. */
   attempts: Map<string, number>;
+  /** About the newest lines. Their driver may have ended before it discarded their sessions. */
+  newest: LineSessions[];
 }
+
+/** Most of the newest lines whose sessions a driver that was killed may have left. */
+const NEWEST = 512;
 
 /**
  * Reads the results file of an earlier run. A missing file counts as empty. Invalid lines are skipped, such as a last
  * line that was written in part.
  */
-export async function readEarlier(path: string): Promise<Earlier> {
-  const beside = besideSchema.safeParse(tryJson(await readFile(besideOf(path), 'utf8').catch(() => '')));
-  const attempts = new Map(Object.entries(beside.data?.attempts ?? {}));
-  const finished = new Set<string>();
-  await eachLine(path, (line) => {
-    const parsed = lineSchema.safeParse(tryJson(line));
-    if (!parsed.success) return;
-    const { id, outcome } = parsed.data;
-    if (RUN_AGAIN.includes(outcome)) attempts.set(id, Math.max(parsed.data.attempts, attempts.get(id) ?? 0));
-    else finished.add(id);
+export async function readEarlier(path: string, which: RunsAgain = 'unfinished'): Promise<Earlier> {
+  const manifest = await readBatchManifest(path);
+  const attempts = new Map(Object.entries(manifest?.attempts ?? {}));
+  const finished = new IdSet();
+  const newest: Earlier['newest'] = [];
+  await eachLine(path, (text) => {
+    const line = parseLine(text);
+    if (line === undefined) return;
+    if (runsAgain(line, which)) attempts.set(line.id, Math.max(line.attempts, attempts.get(line.id) ?? 0));
+    else finished.add(line.id);
+    newest.push(sessionsOf(line));
+    if (newest.length === 2 * NEWEST) newest.splice(0, NEWEST);
   });
-  for (const id of finished) attempts.delete(id);
-  return { name: beside.data?.name, finished, attempts };
+  for (const id of attempts.keys()) if (finished.has(id)) attempts.delete(id);
+  return { manifest, which, finished, attempts, newest };
+}
+
+function sessionsOf({ sessionId, attempts, setup, results, grade }: Line): LineSessions {
+  const all = [...setup, ...results, ...(grade === undefined ? [] : [grade])];
+  return {
+    ...{ sessionId, attempts, commandIds: all.map(({ commandId }) => commandId) },
+    idempotencyKeys: idempotencyKeysOf(setup.length, results.length),
+  };
+}
+
+/** Yields the results of a batch in the order of their ends. Lines that are not whole are skipped. */
+export async function* readBatchResults(path: string): AsyncGenerator<TaskResult> {
+  try {
+    for await (const text of linesOf(path)) {
+      const parsed = taskResultSchema.safeParse(tryJson(text));
+      if (parsed.success) yield parsed.data;
+    }
+  } catch (cause) {
+    throw toBatchFileError(path, cause);
+  }
 }
 
 export class ResultsFile implements AsyncDisposable {
   readonly #path: string;
   readonly #file: FileHandle;
+  /** False for a pipe or a device, which has no manifest and cannot be resumed. */
+  readonly isRegular: boolean;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: FileHandle, isRegular: boolean) {
     this.#path = path;
     this.#file = file;
+    this.isRegular = isRegular;
   }
 
   /**
-   * Opens the file: `new`, emptied (`replace`), or with the lines of finished tasks (`resume`). Throws COMMAND_INVALID,
-   * FILE_….
+   * Opens the file: `new`, emptied (`replace`), or with the lines of tasks that do not run again (`resume`). Throws
+   * COMMAND_INVALID, FILE_….
    */
   static async open(
     path: string,
     how: 'new' | 'replace' | 'resume',
-    name: string,
-    earlier: Pick<Earlier, 'attempts'>,
+    manifest: BatchManifest,
+    which: RunsAgain = 'unfinished',
   ): Promise<ResultsFile> {
     try {
       const known = await stat(path).catch(() => undefined);
-      if (known !== undefined && !known.isFile()) return new ResultsFile(path, await open(path, 'a'));
+      if (known !== undefined && !known.isFile()) return new ResultsFile(path, await open(path, 'a'), false);
       if (known !== undefined && how === 'new') throw alreadyThere(path);
       const file = how === 'new' ? await open(path, 'wx') : undefined;
-      const beside = JSON.stringify({ name, attempts: Object.fromEntries(earlier.attempts) });
-      await replaceFile(besideOf(path), (next) => next.appendFile(`${beside}\n`));
-      if (how === 'resume') await removeUnfinished(path);
-      return new ResultsFile(path, file ?? (await open(path, how === 'resume' ? 'a' : 'w')));
+      await writeManifest(path, manifest);
+      if (how === 'resume') await removeLines(path, which);
+      return new ResultsFile(path, file ?? (await open(path, how === 'resume' ? 'a' : 'w')), true);
     } catch (cause) {
-      throw (cause as NodeJS.ErrnoException).code === 'EEXIST' ? alreadyThere(path) : toFileError(path, cause);
+      throw (cause as NodeJS.ErrnoException).code === 'EEXIST' ? alreadyThere(path) : toBatchFileError(path, cause);
     }
   }
 
   /** Appends a line. Throws FILE_DENIED when this fails, such as on a full disk. */
   async append(result: TaskResult): Promise<void> {
+    const line = Buffer.from(`${JSON.stringify(result)}\n`);
     try {
-      await this.#file.appendFile(`${JSON.stringify(result)}\n`);
+      for (let done = 0; done < line.byteLength; ) done += (await this.#file.write(line, done)).bytesWritten;
     } catch (cause) {
-      throw toFileError(this.#path, cause);
+      throw toBatchFileError(this.#path, cause);
     }
+  }
+
+  /** Resolves when the lines so far are on the disk. Throws FILE_DENIED. */
+  async sync(): Promise<void> {
+    await this.#file.datasync().catch((cause: unknown) => {
+      throw toBatchFileError(this.#path, cause);
+    });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -90,26 +161,45 @@ export class ResultsFile implements AsyncDisposable {
   }
 }
 
-const besideOf = (path: string) => `${path}.batch`;
-
-/** Keeps the last line of each finished task (FILE-1). */
-async function removeUnfinished(path: string): Promise<void> {
-  let lines = 0;
-  const last = new Map<string, number>();
-  await eachLine(path, (line) => {
-    const parsed = lineSchema.safeParse(tryJson(line));
-    if (parsed.success && !RUN_AGAIN.includes(parsed.data.outcome)) last.set(parsed.data.id, lines);
-    lines++;
-  });
-  if (last.size === lines && (await endsWithNewline(path))) return;
-  const kept = new Set(last.values());
-  await replaceFile(path, async (file) => {
+/** Keeps the last line of each task that does not run again (FILE-1). */
+async function removeLines(path: string, which: RunsAgain): Promise<void> {
+  const { keeps, isClean } = await findLines(path, which);
+  if (isClean && (await endsWithNewline(path))) return;
+  await replaceInOneStep(path, async (file) => {
     let index = 0;
-    await eachLine(path, async (line) => {
-      if (kept.has(index++)) await file.appendFile(`${line}\n`);
+    await eachLine(path, async (text) => {
+      if (keeps(text, index++)) await file.appendFile(`${text}\n`);
     });
   });
 }
+
+/** Tells which lines of the file are kept. A set of the ids is enough, unless an id occurs twice. */
+async function findLines(path: string, which: RunsAgain) {
+  const stays = (text: string): Line | undefined => {
+    const line = parseLine(text);
+    return line === undefined || runsAgain(line, which) ? undefined : line;
+  };
+  const ids = new IdSet();
+  let isClean = true;
+  let hasTwice = false;
+  await eachLine(path, (text) => {
+    const line = stays(text);
+    if (line === undefined) isClean = false;
+    else if (!ids.add(line.id)) hasTwice = true;
+  });
+  if (!hasTwice) return { isClean, keeps: (text: string) => stays(text) !== undefined };
+  let index = 0;
+  const last = new Map<string, number>();
+  await eachLine(path, (text) => {
+    const line = stays(text);
+    if (line !== undefined) last.set(line.id, index);
+    index++;
+  });
+  const kept = new Set(last.values());
+  return { isClean: false, keeps: (_text: string, at: number) => kept.has(at) };
+}
+
+const parseLine = (text: string): Line | undefined => lineSchema.safeParse(tryJson(text)).data;
 
 async function endsWithNewline(path: string): Promise<boolean> {
   const { size } = await stat(path).catch(() => ({ size: 0 }));
@@ -119,22 +209,17 @@ async function endsWithNewline(path: string): Promise<boolean> {
   return buffer.toString() === '\n';
 }
 
-async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
-  try {
-    const input = createReadStream(path);
-    const { createInterface } = await import('node:readline');
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) await use(line);
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw toFileError(path, cause);
-  }
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const { createInterface } = await import('node:readline');
+  yield* createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
-/** Replaces the file in one step. Readers, and a writer that is killed, leave either the old file or the new one. */
-async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
-  const next = `${path}.${randomUUID()}`;
-  await using file = await open(next, 'wx');
-  await write(file);
-  await rename(next, path);
+async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
+  try {
+    for await (const line of linesOf(path)) await use(line);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw toBatchFileError(path, cause);
+  }
 }
 
 function alreadyThere(path: string): ShellfleetError {
@@ -143,11 +228,4 @@ function alreadyThere(path: string): ShellfleetError {
     `${path} exists and was not touched. Resume the batch that wrote it, name another file, or say that it may be replaced.`,
     { path },
   );
-}
-
-function toFileError(path: string, cause: unknown): unknown {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  if (cause instanceof ShellfleetError || code === undefined) return cause;
-  const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
-  return new ShellfleetError(kind, `${path} on this machine cannot be used: ${message}.`, { path }, { cause });
 }

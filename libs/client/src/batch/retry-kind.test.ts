@@ -16,6 +16,12 @@ describe('retry kind of a result', () => {
     });
   });
 
+  test('follows the grade, if there is one, for a task that ended by itself', () => {
+    expect(retryKindOf({ outcome: 'success', passed: false })).toBe('command');
+    expect(retryKindOf({ outcome: 'failure', passed: true })).toBe('done');
+    expect(retryKindOf({ outcome: 'lost', passed: false })).toBe('infra');
+  });
+
   test('is infra for an error that is retryable or ended the session', () => {
     const codes = Object.keys(ERRORS) as ErrorCode[];
     const retried = codes.filter((code) => {

@@ -1,7 +1,7 @@
-import type { ErrorCode, Outcome } from '@shellfleet/protocol';
-import type { TaskResult } from './task.ts';
+import type { ErrorCode, Outcome, WireError } from '@shellfleet/protocol';
+import type { TaskResult } from './task-result.ts';
 
-const DONE: readonly Outcome[] = ['success', 'cancellation', 'denial'];
+const DONE: readonly Outcome[] = ['cancellation', 'denial'];
 
 /** Errors after which the same command may do harm in the same session. The next attempt runs in another session. */
 const OF_THE_SESSION: readonly string[] = [
@@ -12,10 +12,20 @@ const OF_THE_SESSION: readonly string[] = [
   'LEASE_LOST',
 ] satisfies ErrorCode[];
 
-/** Returns which of a batch's `retries` applies. `done`: none, because the task succeeded or would fail again. */
-export function retryKindOf({ outcome, error }: Pick<TaskResult, 'outcome' | 'error'>): 'done' | 'infra' | 'command' {
-  if (DONE.includes(outcome)) return 'done';
+/** Returns which of a batch's `retries` applies. `done`: none, because the task passed or would fail again. */
+export function retryKindOf({
+  outcome,
+  error,
+  passed,
+}: Pick<TaskResult, 'outcome' | 'error'> & { passed?: boolean }): 'done' | 'infra' | 'command' {
+  if (outcome === 'success') return passed === false ? 'command' : 'done';
+  if (passed === true || DONE.includes(outcome)) return 'done';
   if (outcome === 'lost') return 'infra';
   if (outcome !== 'error') return 'command';
-  return error === undefined || error.retryable || OF_THE_SESSION.includes(error.code) ? 'infra' : 'done';
+  return error === undefined || isOfInfrastructure(error) ? 'infra' : 'done';
+}
+
+/** Tells whether another attempt in a fresh session may end without this error. */
+export function isOfInfrastructure({ code, retryable }: WireError): boolean {
+  return retryable || OF_THE_SESSION.includes(code);
 }

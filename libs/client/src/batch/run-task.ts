@@ -1,121 +1,93 @@
-import { readStoredSession } from '@shellfleet/mailbox';
-import { DRIVER_GONE, ensureShellfleetError, isShellfleetError, parseOrThrow, type Result } from '@shellfleet/protocol';
-import { Session } from '../session.ts';
-import { beginClose, closeSession } from '../submit/close-session.ts';
-import { openSession } from '../submit/open-session.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ensureShellfleetError, parseOrThrow } from '@shellfleet/protocol';
 import type { FleetView } from '../view.ts';
-import { findEarlierAttempt, readEarlierResults, stepKey } from './earlier-attempt.ts';
-import { RUN_AGAIN } from './results-file.ts';
+import { stopOf, TaskStop } from './batch-stop.ts';
+import type { TaskRepeat } from './expand-task.ts';
 import { retryKindOf } from './retry-kind.ts';
-import { type Task, type TaskResult, taskSchema } from './task.ts';
-
-// TASK-1. Each attempt has a session named after batch, task and attempt, and idempotency keys for its scripts. So a
-//     later driver of a named batch finds the scripts that an earlier driver began, waits for their Results, and runs
-//     none of them twice.
-// TASK-2. An attempt whose driver ended between two scripts is repeated in a fresh sandbox. So is an attempt whose
-//     outcome is in RUN_AGAIN.
+import { type ParsedTask, repeatedTaskSchema } from './task.ts';
+import { outputPlaces } from './task-outputs.ts';
+import type { TaskResult } from './task-result.ts';
+import type { AttemptEnd } from './task-trail.ts';
+import { type Attempt, tryTask } from './try-task.ts';
+import type { UsedSession } from './used-session.ts';
 
 export interface TaskRun {
   sessionId: string;
+  /** Number of times that each task of the batch runs. */
+  repeats: number;
   /** Whether an earlier driver of the batch may have begun the task. */
   named: boolean;
   /** Attempts that ended under earlier drivers, from the results file. */
   attemptsBefore: number;
   retries: { infra: number; command: number };
-  startDeadlineMs?: number | undefined;
-  signal: AbortSignal | undefined;
+  startDeadlineMs: number | undefined;
+  signal: AbortSignal;
+  /** Called when an attempt begins. */
+  onAttempt(attempt: { sessionId: string; attempt: number }): void;
+  /** Called when an attempt has ended that is followed by another one. */
+  onRetry(attempt: { attempt: number; end: AttemptEnd }): void;
 }
+
+export interface TaskEnd {
+  result: TaskResult;
+  /** The sessions of all attempts of this driver. */
+  used: UsedSession[];
+}
+
+/** Wait before the first retry after a failure of the infrastructure. It doubles with each further one. */
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 30_000;
 
 /** Runs a task to its end, and again as often as `retries` allows. Never rejects. */
-export async function runTask(view: FleetView, task: Task, run: TaskRun): Promise<TaskResult> {
-  const startedAt = Date.now();
+export async function runTask(view: FleetView, given: TaskRepeat, run: TaskRun): Promise<TaskEnd> {
+  const { id, repeat } = given;
+  const begunAt = Date.now();
+  const used: UsedSession[] = [];
+  const describe = (sessionId: string, end: AttemptEnd, attempts: number): TaskEnd => ({
+    result: {
+      ...{ id, task: String(given.task?.id), repeat, sessionId, ...end, attempts },
+      ...{ startedAt: new Date(begunAt).toISOString(), durationMs: Date.now() - begunAt },
+    },
+    used,
+  });
+  let task: ParsedTask;
+  try {
+    task = parseOrThrow(repeatedTaskSchema(run.repeats), given.task, 'COMMAND_INVALID', 'The task');
+  } catch (cause) {
+    return describe(run.sessionId, invalid(cause), run.attemptsBefore + 1);
+  }
+  using stop = new TaskStop(run.signal, task.deadlineMs);
+  const places = outputPlaces(task.outputs ?? {}, task.id, repeat);
   const left = { ...run.retries };
   for (let attempts = run.attemptsBefore + 1; ; attempts++) {
-    const id = attempts === 1 ? run.sessionId : `${run.sessionId}.${attempts}`;
-    const attempt = await tryTask(view, task, id, run);
-    if (!run.signal?.aborted) {
-      if (attempt === 'interrupted') continue;
-      const kind = retryKindOf(attempt);
-      if (kind !== 'done' && left[kind]-- > 0) continue;
-    }
-    const ended: Attempt = attempt === 'interrupted' ? { outcome: 'cancellation', results: [] } : attempt;
-    return { id: String(task?.id), sessionId: id, ...ended, attempts, durationMs: Date.now() - startedAt };
+    const sessionId = attempts === 1 ? run.sessionId : `${run.sessionId}.${attempts}`;
+    run.onAttempt({ sessionId, attempt: attempts });
+    const attempt: Attempt = {
+      ...{ task, places, sessionId, named: run.named, startDeadlineMs: run.startDeadlineMs },
+      ...{ signal: stop.signal, used },
+    };
+    const end = await tryTask(view, attempt);
+    if (stop.signal.aborted) return describe(sessionId, end === 'interrupted' ? stopped(stop.signal) : end, attempts);
+    if (end === 'interrupted') continue;
+    const kind = retryKindOf(end);
+    if (kind === 'done' || left[kind]-- <= 0) return describe(sessionId, end, attempts);
+    run.onRetry({ attempt: attempts, end });
+    if (kind === 'infra') await waitBefore(run.retries.infra - left.infra, stop.signal);
+    if (stop.signal.aborted) return describe(sessionId, end, attempts);
   }
 }
 
-type Attempt = Pick<TaskResult, 'outcome' | 'results' | 'error'>;
-
-async function tryTask(
-  view: FleetView,
-  task: Task,
-  sessionId: string,
-  { named, startDeadlineMs, signal }: TaskRun,
-): Promise<Attempt | 'interrupted'> {
-  const results: Result[] = [];
-  try {
-    const { script, files = {}, timeoutMs } = parseOrThrow(taskSchema, task, 'COMMAND_INVALID', 'The task');
-    const scripts = [script].flat();
-    const options = { timeoutMs, startDeadlineMs };
-    const earlier = named ? await findEarlierAttempt(view, sessionId, scripts.length) : undefined;
-    if (earlier !== undefined && !earlier.open) {
-      const found = await readEarlierResults(view, sessionId, earlier, scripts, {
-        ...options,
-        spec: task.spec,
-        signal,
-      });
-      return classifyEarlier(found, scripts.length);
-    }
-    const opened = await openSession(view, sessionId, task.spec, { driven: true });
-    using _driving = view.driven.drive(opened.keys);
-    const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
-    signal?.addEventListener('abort', close, { once: true });
-    try {
-      // The session was closed before this driver existed.
-      if (earlier !== undefined && opened.generation !== earlier.generation) return 'interrupted';
-      // The earlier driver may have died before it added a job for the session.
-      if (earlier !== undefined) await view.ensureJob(opened);
-      const session = new Session(view, opened);
-      if (earlier === undefined)
-        for (const [path, localPath] of Object.entries(files)) await session.files.upload(localPath, path);
-      for (const [index, step] of scripts.entries()) {
-        const result = await session.run(step, { ...options, ...(named ? { idempotencyKey: stepKey(index) } : {}) });
-        results.push(result);
-        if (result.outcome !== 'success') break;
-      }
-    } finally {
-      signal?.removeEventListener('abort', close);
-      await close();
-    }
-    if (results.length <= (earlier?.begun.length ?? 0)) return classifyEarlier(results, scripts.length);
-    return toAttempt(results);
-  } catch (error) {
-    // The session was closed between two steps.
-    if (signal?.aborted) return { outcome: 'cancellation', results };
-    if (await wasLeft(view, sessionId, error)) return 'interrupted';
-    return { outcome: 'error', results, error: ensureShellfleetError(error).toJSON() };
-  }
+async function waitBefore(retry: number, signal: AbortSignal): Promise<void> {
+  await delay(Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (retry - 1)), undefined, { signal }).catch(() => {});
 }
 
-/** Decides how to continue an earlier attempt (TASK-2). */
-function classifyEarlier(results: Result[], scripts: number): Attempt | 'interrupted' {
-  const attempt = toAttempt(results);
-  if (RUN_AGAIN.includes(attempt.outcome)) return 'interrupted';
-  return attempt.outcome === 'success' && results.length < scripts ? 'interrupted' : attempt;
+function invalid(cause: unknown): AttemptEnd {
+  return { ...nothing, outcome: 'error', error: ensureShellfleetError(cause).toJSON() };
 }
 
-function toAttempt(results: Result[]): Attempt {
-  const last = results.at(-1);
-  return { outcome: last?.outcome ?? 'success', results, ...(last?.error === undefined ? {} : { error: last.error }) };
+function stopped(signal: AbortSignal): AttemptEnd {
+  const endedBy = stopOf(signal);
+  return { ...nothing, outcome: endedBy === 'deadline' ? 'timeout' : 'cancellation', endedBy };
 }
 
-/** Tells whether the session was closed because this process sent it no heartbeat for a while, such as while asleep. */
-async function wasLeft(view: FleetView, sessionId: string, error: unknown): Promise<boolean> {
-  if (!isShellfleetError(error) || error.code !== 'SESSION_CLOSED') return false;
-  try {
-    const keys = view.keysOf(sessionId);
-    await closeSession(view, keys, undefined);
-    return (await readStoredSession(view.redis, keys))?.closedWith.includes(DRIVER_GONE) === true;
-  } catch {
-    return false;
-  }
-}
+const nothing = { passed: false, results: [], outputBytes: 0 };

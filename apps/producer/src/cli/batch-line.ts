@@ -1,0 +1,49 @@
+import type { BatchProgress, TaskResult } from '@shellfleet/client';
+
+/** Returns the line about a task that has ended. */
+export function describeTask({ id, outcome, passed, score, results, grade, error, durationMs }: TaskResult): string {
+  const exitCode = results.at(-1)?.exitCode;
+  const detail = error?.message ?? (exitCode === null || exitCode === undefined ? '' : `exit ${exitCode}`);
+  const graded =
+    grade === undefined || score === undefined ? '' : `${passed ? 'passed' : 'not passed'}, score ${score}`;
+  // JSON quoting keeps control characters in ids from outside away from the terminal.
+  return [
+    JSON.stringify(id).slice(1, -1),
+    outcome,
+    detail && JSON.stringify(detail).slice(1, -1),
+    graded,
+    `${durationMs} ms`,
+  ]
+    .filter((part) => part !== '')
+    .join('  ');
+}
+
+/** Returns the line that shows how far a batch is. */
+export function describeProgress(progress: BatchProgress): string {
+  const { done, passed, failed, infrastructure, cancelled, skipped, running, queued, perSecond, etaMs } = progress;
+  const { slowest } = progress;
+  const counts = [
+    `${passed} passed`,
+    `${failed} failed`,
+    `${infrastructure} infrastructure`,
+    ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
+    `${running} running`,
+    ...(queued === undefined ? [] : [`${queued} queued`]),
+  ];
+  const all = queued === undefined ? '' : ` of ${skipped + done + running + queued}`;
+  return [
+    `${skipped + done}${all} tasks: ${counts.join(', ')}`,
+    `${perSecond.toFixed(perSecond < 10 ? 1 : 0)}/s`,
+    ...(etaMs === undefined ? [] : [`${describeTime(etaMs)} left`]),
+    ...(slowest === undefined ? [] : [`slowest ${slowest.id} ${describeTime(slowest.forMs)}`]),
+  ].join(' · ');
+}
+
+/** Returns a time in its two largest units: `45 s`, `3 min 20 s`, `2 h 5 min`. */
+function describeTime(ms: number): string {
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

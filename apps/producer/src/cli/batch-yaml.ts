@@ -1,0 +1,36 @@
+import { extname } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { type PlacedTask, ShellfleetError } from '@shellfleet/client';
+
+/** Tells whether a file has YAML, by its ending. What comes through a pipe has YAML if it begins like a list. */
+export async function isYaml(path: string, isPipe: boolean, open: () => Readable): Promise<boolean> {
+  if (!isPipe) return ['.yaml', '.yml'].includes(extname(path));
+  for await (const line of createInterface({ input: open() })) {
+    const begin = line.trim();
+    if (begin !== '' && !begin.startsWith('#')) return begin.startsWith('-') || begin.startsWith('[');
+  }
+  return false;
+}
+
+/** Reads a list of tasks in YAML, which is held in memory. Each task has the line where it begins. */
+export async function* readYamlTasks(path: string, input: Readable): AsyncGenerator<PlacedTask> {
+  const { isSeq, LineCounter, parseDocument } = await import('yaml');
+  const lines = new LineCounter();
+  const document = parseDocument(await text(input), { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const [broken] = [...document.errors, ...document.warnings];
+  if (broken !== undefined) throw invalid(`${path}:${lines.linePos(broken.pos[0]).line}: ${broken.message}`);
+  const { contents } = document;
+  if (!isSeq(contents)) throw invalid(`${path} is not a list of tasks. Begin each with "- id: …".`);
+  // Limits how often aliases may repeat a part of the document.
+  const tasks = document.toJS({ maxAliasCount: 1_000 }) as unknown[];
+  for (const [index, task] of tasks.entries()) {
+    const item = contents.items[index] as { range?: [number, number, number] | null } | undefined;
+    yield { task, at: lines.linePos(item?.range?.[0] ?? 0).line };
+  }
+}
+
+function invalid(message: string): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', `Nothing was run: ${message}`);
+}

@@ -1,0 +1,53 @@
+import type { FleetView } from '../view.ts';
+import type { ParsedBatchOptions } from './batch-options.ts';
+import { describeBatch, ManifestKeeper } from './describe-batch.ts';
+import { DiscardSessions } from './discard-sessions.ts';
+import type { TaskRepeat } from './expand-task.ts';
+import { type Earlier, ResultsFile } from './results-file.ts';
+import type { TaskEnd } from './run-task.ts';
+
+/** The results file of a running batch, its manifest, and the sessions that the fleet need not keep because of them. */
+export class BatchFiles implements AsyncDisposable {
+  readonly #results: ResultsFile;
+  /** Absent for a pipe or device, which cannot be resumed. */
+  readonly #manifest: ManifestKeeper | undefined;
+  readonly #discards: DiscardSessions | undefined;
+
+  private constructor(results: ResultsFile, manifest?: ManifestKeeper, discards?: DiscardSessions) {
+    this.#results = results;
+    this.#manifest = manifest;
+    this.#discards = discards;
+  }
+
+  static async open(
+    view: FleetView,
+    out: string,
+    name: string,
+    options: ParsedBatchOptions,
+    earlier: Earlier,
+  ): Promise<BatchFiles> {
+    const how = out === options.resumeFrom ? 'resume' : options.overwrite ? 'replace' : 'new';
+    const manifest = await describeBatch(view, name, options, earlier);
+    const results = await ResultsFile.open(out, how, manifest, earlier.which);
+    if (!results.isRegular) return new BatchFiles(results);
+    const discards = new DiscardSessions(view, results);
+    // What is not discarded expires with the retention.
+    if (how === 'resume') await discards.addEarlier(earlier.newest).catch(() => {});
+    return new BatchFiles(results, new ManifestKeeper(out, manifest), discards);
+  }
+
+  /** Appends the line of a task that has ended. */
+  async append({ task }: TaskRepeat, { result, used }: TaskEnd): Promise<void> {
+    await this.#results.append(result);
+    this.#manifest?.noteImages(task?.spec?.image ?? 'default', result);
+    // Its container may be kept for a post-mortem, and `ps` lists it by its session.
+    const mayBeKept = task?.spec?.keepOnFailure === true && !(result.passed && result.outcome === 'success');
+    if (!mayBeKept) await this.#discards?.add(used);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await using _results = this.#results;
+    await using _manifest = this.#manifest;
+    await using _discards = this.#discards;
+  }
+}

@@ -1,0 +1,38 @@
+import type { SessionSpec } from '@shellfleet/protocol';
+import { Session } from '../session.ts';
+import { beginClose } from '../submit/close-session.ts';
+import { type OpenSession, openSession } from '../submit/open-session.ts';
+import type { FleetView } from '../view.ts';
+import { stopOf } from './batch-stop.ts';
+
+export interface DrivenSession {
+  session: Session;
+  opened: OpenSession;
+}
+
+/**
+ * Opens a session, uses it, and begins to close it. It is closed earlier when the signal aborts, unless the task's own
+ * deadline is the reason: then its outputs are still fetched.
+ */
+export async function inSession<T>(
+  view: FleetView,
+  id: string,
+  spec: SessionSpec | undefined,
+  signal: AbortSignal,
+  use: (driven: DrivenSession) => Promise<T>,
+): Promise<T> {
+  const opened = await openSession(view, id, spec, { driven: true });
+  using _driving = view.driven.drive(opened.keys);
+  const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
+  const onAbort = () => {
+    if (stopOf(signal) !== 'deadline') void close();
+  };
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    if (signal.aborted) onAbort();
+    return await use({ session: new Session(view, opened), opened });
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    await close();
+  }
+}

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { ensureShellfleetError } from '@shellfleet/protocol';
+import type { Files } from '../files/files.ts';
+import { toLocalError } from '../files/local-error.ts';
+import { isOfInfrastructure } from './retry-kind.ts';
+import type { TaskOutput } from './task-result.ts';
+
+/** Where an output of one run of a task goes on this machine. */
+export interface OutputPlace {
+  /** Path in the sandbox. */
+  path: string;
+  /** Path on this machine. */
+  local: string;
+  /** Whether only this run of the task writes there, so that what is there may be replaced. */
+  isOwn: boolean;
+}
+
+/** Returns the places of a task's `outputs`, for one of its runs. */
+export function outputPlaces(outputs: Record<string, string>, task: string, repeat: number): OutputPlace[] {
+  return Object.entries(outputs).map(([path, template]) => ({
+    path,
+    local: resolve(template.replaceAll('{id}', toFileName(task)).replaceAll('{repeat}', String(repeat))),
+    isOwn: template.includes('{id}'),
+  }));
+}
+
+/** Longest name of a file for an id, so that a name fits into the file systems of most machines. */
+const LONGEST_NAME = 200;
+
+/** Returns a file name for an id. Different ids have different names, and none has a meaning of its own, as `..`. */
+export function toFileName(id: string): string {
+  const name = id.replaceAll(/[^A-Za-z0-9._-]|^\.+$/gu, toPercents);
+  if (name.length <= LONGEST_NAME) return name;
+  return `${name.slice(0, LONGEST_NAME - 17)}-${createHash('sha256').update(id).digest('hex').slice(0, 16)}`;
+}
+
+const toPercents = (text: string) => Buffer.from(text).toString('hex').toUpperCase().replaceAll(/../g, '%$&');
+
+/**
+ * Fetches the outputs of a task. An output that cannot be fetched has its error instead. Rejects when the sandbox is
+ * gone or the fleet fails, and with the signal's reason.
+ */
+export async function fetchOutputs(
+  files: Files,
+  places: readonly OutputPlace[],
+  signal: AbortSignal,
+): Promise<Record<string, TaskOutput>> {
+  const fetched: Record<string, TaskOutput> = {};
+  for (const place of places) {
+    try {
+      await fetchOutput(files, place, signal).catch((cause: unknown) => {
+        throw toLocalError(place.local, cause);
+      });
+      fetched[place.path] = { path: place.local };
+    } catch (cause) {
+      signal.throwIfAborted();
+      const error = ensureShellfleetError(cause).toJSON();
+      if (isOfInfrastructure(error)) throw cause;
+      fetched[place.path] = { error };
+    }
+  }
+  return fetched;
+}
+
+/** Fetches one output. An own place has either everything or nothing of it, and nothing of an earlier attempt. */
+async function fetchOutput(files: Files, { path, local, isOwn }: OutputPlace, signal: AbortSignal): Promise<void> {
+  await mkdir(dirname(local), { recursive: true });
+  if (!isOwn) return files.download(path, local, { signal });
+  const part = `${local}.shellfleet-part`;
+  for (const stale of [local, part]) await rm(stale, { recursive: true, force: true });
+  await files.download(path, part, { signal });
+  await rename(part, local);
+}
