@@ -65,6 +65,14 @@ describe('the examples', () => {
     expect(exitCode).toBe(0);
   });
 
+  test.concurrent('build and test programs in a batch, with the scores that they must have', async ({ expect }) => {
+    const { exitCode, stdout, stderr } = await runExample('batch-programs', ['--tasks', '8']);
+    expect(stderr).toBe('');
+    // Two of these programs do not build, and one answers wrongly.
+    expect(stdout).toMatch(/\n5 of 8 programs passed, the mean score is 0\.\d+; 6 were built\.\n$/);
+    expect(exitCode).toBe(0);
+  });
+
   test.concurrent('give every reader of the back end each line once, despite reconnects', async ({ expect }) => {
     const { exitCode, stdout, stderr } = await runExample('web-back-end', ['--lines', '20']);
     expect(stderr).toBe('');
