@@ -92,6 +92,14 @@ describe('a task of a batch', () => {
     expect(result?.grade?.sessionId).not.toBe(result?.sessionId);
   });
 
+  test('gives up its slot before a fresh session grades it', async () => {
+    const tasks = Array.from({ length: 12 }, (_, n) => ({
+      ...{ id: `slot-${n}`, script: 'true', grade: { script: 'true', fresh: true } },
+    }));
+    const results = await Array.fromAsync(stack.fleet.batch(tasks, { concurrency: 12 }));
+    expect(results.map(({ passed }) => passed)).toEqual(tasks.map(() => true));
+  });
+
   test('ends in its setup, without scripts and grade, when that fails', async () => {
     const task = { id: 'a', setup: ['exit 5'], script: 'echo never', grade: 'true' };
     const [result] = await Array.fromAsync(stack.fleet.batch([task]));

@@ -36,6 +36,8 @@ const SECRETS = {
   'token of a known format': `ghp_${randomBytes(18).toString('hex')}`,
   'credentials of a URL': random(),
   'field of the configuration': random(),
+  'path of a webhook': random(),
+  'header in the configuration': random(),
 };
 
 /** The words of the worker's log that has secrets which this machine can know. */
@@ -64,7 +66,7 @@ describe('a support bundle', () => {
     const configuration = join(directory, 'host.yaml');
     await writeFile(
       configuration,
-      `slots: 1\nwebhook:\n  url: https://me:${SECRETS['credentials of a URL']}@hooks.example/\n  apiToken: ${SECRETS['field of the configuration']}\n`,
+      `slots: 1\nwebhook:\n  url: https://me:${SECRETS['credentials of a URL']}@hooks.example/\n  apiToken: ${SECRETS['field of the configuration']}\nother:\n  url: https://hooks.example/h/${SECRETS['path of a webhook']}\n  Authorization: Bearer ${SECRETS['header in the configuration']}\n`,
     );
     const address = new URL(stack.redisUrl);
     const out = join(directory, 'bundle');
@@ -110,6 +112,7 @@ describe('a support bundle', () => {
     expect(json('host-configuration.json')).toEqual({
       slots: 1,
       webhook: { url: 'https://[REDACTED]@hooks.example/', apiToken: '[REDACTED]' },
+      other: { url: 'https://hooks.example/[REDACTED]', Authorization: '[REDACTED]' },
     });
     for (const [name, text] of texts) expect(text, name).not.toContain('This could not be read');
     await Promise.all([holder.close(), waiting.close()]);

@@ -29,6 +29,17 @@ const toJsonLines = (tasks: readonly Task[]) => tasks.map((task) => `${JSON.stri
 const resultsIn = async (path: string): Promise<TaskResult[]> => (await linesOf(path)).map((line) => JSON.parse(line));
 const runAll = (tasks: Task[], name: string, by = fleet) => Array.fromAsync(by.batch(tasks, { name }));
 
+describe('a listener that throws', () => {
+  test.each(['started', 'ended', 'progress'] as const)('ends the batch with its error at %s', async (event) => {
+    const tasks = Array.from({ length: 40 }, (_, n) => ({ id: `${n}`, script: 'true' }));
+    const batch = fleet.batch(tasks, { name: `throws-${event}`, concurrency: 4 });
+    batch.on(event, () => {
+      throw new Error('from a listener');
+    });
+    await expect(batch.run()).rejects.toThrow('from a listener');
+  });
+});
+
 describe('a batch of 60 tasks', () => {
   test('runs each task once, though its driver is killed three times', async () => {
     const [file, out, ran] = [

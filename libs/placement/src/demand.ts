@@ -21,13 +21,17 @@ export type TenantDemand = z.infer<typeof tenantDemandSchema>;
 export type Demand = readonly TenantDemand[];
 
 /** Parses the value of `fleetKeys().demand`. No tenant waits as far as is known without one. */
-export const parseDemand = (text: string | null): Demand =>
-  z.array(tenantDemandSchema).safeParse(tryJson(text ?? '')).data ?? [];
+export const parseDemand = (text: string | null): Demand => parseCounted(text) ?? [];
 
-/** Reads what the waiting tenants hold and wait for. Returns undefined if no host has counted it within 5 s. */
+const parseCounted = (text: string | null): Demand | undefined =>
+  z.array(tenantDemandSchema).safeParse(tryJson(text ?? '')).data;
+
+/**
+ * Reads what the waiting tenants hold and wait for. Returns undefined if no host has counted it within 5 s, or if it
+ * cannot be parsed.
+ */
 export async function readDemand(redis: Redis, fleet: FleetKeys): Promise<Demand | undefined> {
-  const text = await redis.get(fleet.demand);
-  return text === null ? undefined : parseDemand(text);
+  return parseCounted(await redis.get(fleet.demand));
 }
 
 /** Returns the hash by which a demand names a tenant. */

@@ -1,4 +1,5 @@
 import type { BatchProgress, TaskResult } from '@shellfleet/client';
+import { toPrintable } from './printable.ts';
 
 /** Returns the line about a task that has ended. */
 export function describeTask({ id, outcome, passed, score, results, grade, error, durationMs }: TaskResult): string {
@@ -7,15 +8,14 @@ export function describeTask({ id, outcome, passed, score, results, grade, error
   const graded =
     grade === undefined || score === undefined ? '' : `${passed ? 'passed' : 'not passed'}, score ${score}`;
   // JSON quoting keeps control characters in ids from outside away from the terminal.
-  return [
+  const parts = [
     JSON.stringify(id).slice(1, -1),
     outcome,
     detail && JSON.stringify(detail).slice(1, -1),
     graded,
     `${durationMs} ms`,
-  ]
-    .filter((part) => part !== '')
-    .join('  ');
+  ];
+  return toPrintable(parts.filter((part) => part !== '').join('  '));
 }
 
 /** Returns the line that shows how far a batch is. */

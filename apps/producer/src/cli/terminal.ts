@@ -13,7 +13,8 @@ export class CliOutput {
   /** Functions that colour a text, or return it unchanged where the configuration has no colours. */
   readonly colors: ReturnType<typeof pc.createColors>;
   readonly #config: Config;
-  #progressShown = false;
+  /** Rows of the terminal that the shown progress takes. */
+  #progressRows = 0;
 
   constructor(config: Config) {
     this.#config = config;
@@ -68,14 +69,17 @@ export class CliOutput {
   /** Shows a line that the next one replaces, if the configuration allows progress. */
   progress(text: string): void {
     if (!this.#config.progress) return;
-    process.stderr.write(`\r\u001b[2K${this.colors.dim(toPrintable(text))}`);
-    this.#progressShown = true;
+    if (this.#progressRows > 1) this.clearProgress();
+    const shown = toPrintable(text);
+    process.stderr.write(`\r\u001b[2K${this.colors.dim(shown)}`);
+    this.#progressRows = Math.max(1, Math.ceil(shown.length / (process.stderr.columns || 80)));
   }
 
   clearProgress(): void {
-    if (!this.#progressShown) return;
-    process.stderr.write('\r\u001b[2K');
-    this.#progressShown = false;
+    if (this.#progressRows === 0) return;
+    const rows = this.#progressRows;
+    process.stderr.write(rows === 1 ? '\r\u001b[2K' : `\u001b[${rows - 1}A\r\u001b[J`);
+    this.#progressRows = 0;
   }
 
   /** Reports an error in one line, with the next step. */

@@ -19,7 +19,12 @@ export function describeVariables(env: NodeJS.ProcessEnv): Record<string, string
 
 function describeValue(name: string, value: string): string {
   if (SHOWN.includes(name)) return value;
-  return name === 'SHELLFLEET_REDIS_URL' && value !== '' ? describeRedis(value) : '(set, not shown)';
+  if (name !== 'SHELLFLEET_REDIS_URL' || value === '') return '(set, not shown)';
+  try {
+    return describeRedis(value);
+  } catch {
+    return '(set, and not valid)';
+  }
 }
 
 /** Reads the host's configuration file, if the environment names one, without fields whose names tell of secrets. */
@@ -29,13 +34,18 @@ export async function readHostConfiguration({ SHELLFLEET_CONFIG: path }: NodeJS.
 }
 
 /** Names of fields that have a secret. Names of files and public keys are none. */
-const SECRET_FIELD = /(?:password|passwd|secret|token|credential|privateKey|apiKey)s?$/i;
+const SECRET_FIELD =
+  /(?:password|passwd|secret|token|credential|authorization|cookie|(?:private|api|access|secret|signing)[-_]?key)s?$/i;
 
 function withoutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecrets);
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value);
   return Object.fromEntries(
-    fields.map(([name, inner]) => [name, SECRET_FIELD.test(name) ? REPLACED : withoutSecrets(inner)]),
+    fields.map(([name, inner]) => [name, SECRET_FIELD.test(name) ? REPLACED : withoutSecrets(withoutPath(inner))]),
   );
 }
+
+/** Replaces the path of a web address, which may be a secret, as that of a webhook. */
+const withoutPath = (value: unknown) =>
+  typeof value === 'string' ? value.replace(/^(https?:\/\/[^/?#]+)[/?#].+$/i, `$1/${REPLACED}`) : value;

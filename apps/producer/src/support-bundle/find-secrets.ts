@@ -30,6 +30,11 @@ export async function findSecrets(
 
 function passwordsOf(url: string | undefined): string[] {
   const [, password = ''] = /^[^/]*\/\/[^@/]*?:([^@/]*)@/.exec(url ?? '') ?? [];
+  const [, ofSentinels = ''] = /[?&]sentinel-password=([^&#]*)/.exec(url ?? '') ?? [];
+  return [password, ofSentinels].flatMap(writtenForms);
+}
+
+function writtenForms(password: string): string[] {
   try {
     return [password, decodeURIComponent(password)];
   } catch {

@@ -53,7 +53,8 @@ export async function serveMetrics(
       return reading;
     },
   };
-  const server = createServer({ maxHeaderSize: HEAD_BYTES, requestTimeout: REQUEST_WITHIN_MS }, (request, response) => {
+  const limits = { maxHeaderSize: HEAD_BYTES, requestTimeout: REQUEST_WITHIN_MS, connectionsCheckingInterval: 1_000 };
+  const server = createServer(limits, (request, response) => {
     answer(request, shared, scaleToken)
       .catch((err: unknown): Reply => {
         logger.warn({ err }, 'metrics.failed');
@@ -62,12 +63,15 @@ export async function serveMetrics(
       .then((reply) => send(request, response, reply));
   });
   server.maxConnections = CONNECTIONS;
+  // Also ends a connection whose client does not read its answer. A scrape waits for Redis for less.
+  server.timeout = 3 * REQUEST_WITHIN_MS;
   const listening = once(server, 'listening');
   server.listen(port, host);
   await listening.catch((cause: NodeJS.ErrnoException) => {
     throw new ConfigError(`SHELLFLEET_METRICS_PORT: cannot listen on port ${port} of ${host} (${cause.code})`);
   });
   const { port: actual } = server.address() as AddressInfo;
+  server.on('error', (err) => logger.warn({ err }, 'metrics.failed'));
   logger.info({ 'server.address': host, 'server.port': actual }, 'metrics.listening');
   return {
     port: actual,

@@ -39,7 +39,7 @@ export function createWorkerMetrics(registry: MetricsRegistry): WorkerMetrics {
   let redactions = 0;
   const calls = new Map<string, number>();
   let failures = 0;
-  // Each series is there before its first event. Otherwise a rate would miss this event.
+  // These series are there before their first event. Otherwise a rate would miss it. Error codes are too many for that.
   for (const outcome of OUTCOMES) {
     durations.zero({ outcome });
     waits.zero({ outcome });
@@ -64,7 +64,8 @@ export function createWorkerMetrics(registry: MetricsRegistry): WorkerMetrics {
       if (result.outcome === 'error') errors.inc({ code: result.error.code });
       if (result.outcome === 'denial') denials.inc({ by: result.reason });
     },
-    sessionOpened: (start, ms) => openings.observe({ start }, ms / 1_000),
+    // Clocks may be set, and the sum of a histogram must not fall.
+    sessionOpened: (start, ms) => openings.observe({ start }, Math.max(0, ms) / 1_000),
     sessionHeld: (ms) => heldTimes.observe(ms / 1_000),
     asked: () => questions.inc(),
     egress: (verdict) => requests.inc({ verdict }),

@@ -79,7 +79,8 @@ export class WorkerGauges {
     registry.replace('shellfleet_held_sessions', toValues(held));
     registry.set('shellfleet_leases', host.leases.size);
     registry.countTo('shellfleet_leases_lost_total', {}, host.leases.lost);
-    registry.set('shellfleet_heartbeat_age_seconds', (Date.now() - heartbeat.lastAt) / 1_000);
+    const ageMs = heartbeat.lastAt === 0 ? null : Math.max(0, Date.now() - heartbeat.lastAt);
+    registry.set('shellfleet_heartbeat_age_seconds', ageMs === null ? null : ageMs / 1_000);
   }
 
   #measurePools(): void {

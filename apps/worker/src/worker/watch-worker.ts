@@ -45,7 +45,10 @@ function whyNotReady({ isDraining, problems, settling, heartbeat }: OpenWorker):
   const silentMs = Date.now() - heartbeat.lastAt;
   return [
     ...(isDraining() ? ['It takes nothing new: it drains or stops.'] : []),
-    ...(silentMs > ALIVE_MS ? [`Redis has stored no heartbeat of it for ${Math.floor(silentMs / 1_000)} s.`] : []),
+    ...(heartbeat.lastAt === 0 ? ['Redis has stored no heartbeat of it yet.'] : []),
+    ...(heartbeat.lastAt > 0 && silentMs > ALIVE_MS
+      ? [`Redis has stored no heartbeat of it for ${Math.floor(silentMs / 1_000)} s.`]
+      : []),
     ...(settling.settled ? [] : ['Redis was away, and the hosts renew their leases first.']),
     ...problems(),
   ];

@@ -41,7 +41,8 @@ export class BatchFiles implements AsyncDisposable {
     await this.#results.append(result);
     this.#manifest?.noteImages(task?.spec?.image ?? 'default', result);
     // Its container may be kept for a post-mortem, and `ps` lists it by its session.
-    const mayBeKept = task?.spec?.keepOnFailure === true && !(result.passed && result.outcome === 'success');
+    const hasFailed = !result.passed || result.outcome !== 'success' || result.attempts > 1;
+    const mayBeKept = task?.spec?.keepOnFailure === true && hasFailed;
     if (!mayBeKept) await this.#discards?.add(used);
   }
 

@@ -9,8 +9,8 @@ export interface BatchOptions {
   concurrency?: number | undefined;
   /**
    * Name, 1 to 64 of `A-Z a-z 0-9 . _ -`. A later batch of this name continues an earlier one's tasks, and runs no
-   * accepted script again. Use different names for different batches. Default: the name in `<resumeFrom>.batch`, else a
-   * new name.
+   * accepted script again, unless the task has its line in another `out`. Use different names for different batches.
+   * Default: the name in `<resumeFrom>.batch`, else a new name.
    */
   name?: string | undefined;
   /**

@@ -48,6 +48,8 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #progress: ProgressCount;
   readonly #seen = new IdSet();
   readonly #sessionIds = new Set<string>();
+  /** The first error that a listener has thrown. */
+  #thrown: { error: unknown } | undefined;
   /** Aborts to end the batch: by the caller's signal, at its deadline, or after a failure. */
   readonly #stop = new AbortController();
 
@@ -76,15 +78,20 @@ export class Batch implements AsyncIterable<TaskResult> {
     const start = (given: TaskRepeat) =>
       this.#leavesOut(given, earlier) ? undefined : this.#start(given, name, named, earlier);
     const { signal } = this.#stop;
-    for await (const { end, given } of runPool(this.#expanded(), start, { concurrency, signal })) {
-      const { result } = end;
-      this.totals[result.outcome]++;
-      this.totals[verdictOf(result)]++;
-      // A result without attempts is that of a task that was given twice, whose line exists already.
-      if (result.attempts > 0) await files?.append(given, end);
-      this.#emit('ended', result);
-      yield result;
+    try {
+      for await (const { end, given } of runPool(this.#expanded(), start, { concurrency, signal })) {
+        const { result } = end;
+        this.totals[result.outcome]++;
+        this.totals[verdictOf(result)]++;
+        // A result without attempts is that of a task that was given twice, whose line exists already.
+        if (result.attempts > 0) await files?.append(given, end);
+        this.#emit('ended', result);
+        yield result;
+      }
+    } finally {
+      this.#emit('progress', this.progress);
     }
+    if (this.#thrown !== undefined) throw this.#thrown.error;
   }
 
   /** Ids of the sessions of running tasks, each of the first attempt. */
@@ -122,7 +129,12 @@ export class Batch implements AsyncIterable<TaskResult> {
   }
 
   #emit<Type extends keyof BatchEvents>(type: Type, event: BatchEvents[Type]): void {
-    this.#events.emit(type, event);
+    try {
+      this.#events.emit(type, event);
+    } catch (error) {
+      this.#thrown ??= { error };
+      this.#stop.abort(new BatchStop('signal'));
+    }
   }
 
   /** Watches the deadline of the batch and the caller's signal, and reports progress. */
@@ -140,7 +152,6 @@ export class Batch implements AsyncIterable<TaskResult> {
         this.#signal?.removeEventListener('abort', onAbort);
         clearTimeout(deadline);
         clearInterval(reporting);
-        report();
       },
     };
   }

@@ -73,7 +73,9 @@ export class ManifestKeeper implements AsyncDisposable {
   #noteImage(image: string, digest: NonNullable<Result['imageDigest']>): void {
     const digests = Object.hasOwn(this.#manifest.images, image) ? (this.#manifest.images[image] ?? []) : [];
     if (digests.includes(digest)) return;
-    this.#manifest.images = { ...this.#manifest.images, [image]: [...digests, digest] };
+    // An assignment would not store the name `__proto__`.
+    const own = { enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(this.#manifest.images, image, { value: [...digests, digest], ...own });
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       void this.#write().catch(() => {});

@@ -43,6 +43,15 @@ describe('results file of a batch', () => {
     expect(await readFile(path, 'utf8')).toBe('');
   });
 
+  test('has one line for a result, whatever line ends of Unicode its output has', async () => {
+    {
+      await using file = await ResultsFile.open(path, 'new', NOTHING);
+      await file.append({ ...line('a', 'success'), score: 1, task: 'one\u2028two\u2029three' });
+    }
+    expect(await Array.fromAsync(readBatchResults(path))).toMatchObject([{ id: 'a', task: 'one\u2028two\u2029three' }]);
+    expect((await readEarlier(path)).finished).toEqual(setOf('a'));
+  });
+
   // FILE-1, FILE-2
   test('removes lines of tasks that run again on resume, and keeps their attempt counts', async () => {
     {

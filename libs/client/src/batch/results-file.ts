@@ -141,7 +141,9 @@ export class ResultsFile implements AsyncDisposable {
 
   /** Appends a line. Throws FILE_DENIED when this fails, such as on a full disk. */
   async append(result: TaskResult): Promise<void> {
-    const line = Buffer.from(`${JSON.stringify(result)}\n`);
+    // A readline of Node.js 24 ends a line at these two characters too.
+    const json = JSON.stringify(result).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+    const line = Buffer.from(`${json}\n`);
     try {
       for (let done = 0; done < line.byteLength; ) done += (await this.#file.write(line, done)).bytesWritten;
     } catch (cause) {

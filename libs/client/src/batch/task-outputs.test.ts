@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { taskSchema } from './task.ts';
 import { outputPlaces, toFileName } from './task-outputs.ts';
 
 describe('places of outputs', () => {
@@ -8,6 +9,19 @@ describe('places of outputs', () => {
       { path: '/a', local: '/out/..%2Fx%20y/3/a', isOwn: true },
       { path: '/b', local: '/out/3/b', isOwn: false },
     ]);
+  });
+
+  test('belong to one task only if the id stays in the path', () => {
+    expect(outputPlaces({ '/a': '/out/{id}/..' }, 'x', 1)).toEqual([{ path: '/a', local: '/out', isOwn: false }]);
+  });
+
+  test.each([
+    [{ '/a': 'out/{id}/a', '/b': 'out/{id}' }, false],
+    [{ '/a': 'out/{id}', '/b': 'out/{id}' }, false],
+    [{ '/a': 'out/{id}/a', '/b': 'out/{id}/b' }, true],
+    [{ '/a': 'out/{id}', '/b': 'out' }, true],
+  ])('%j are accepted unless one would replace the other', (outputs, accepted) => {
+    expect(taskSchema.safeParse({ id: 'a', script: 'true', outputs }).success).toBe(accepted);
   });
 
   test('are inside the directory, short and different, whatever the ids', () => {

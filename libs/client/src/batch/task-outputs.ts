@@ -19,11 +19,12 @@ export interface OutputPlace {
 
 /** Returns the places of a task's `outputs`, for one of its runs. */
 export function outputPlaces(outputs: Record<string, string>, task: string, repeat: number): OutputPlace[] {
-  return Object.entries(outputs).map(([path, template]) => ({
-    path,
-    local: resolve(template.replaceAll('{id}', toFileName(task)).replaceAll('{repeat}', String(repeat))),
-    isOwn: template.includes('{id}'),
-  }));
+  return Object.entries(outputs).map(([path, template]) => {
+    // Resolved first, because `logs/{id}/..` is the directory of all tasks.
+    const place = resolve(template);
+    const local = place.replaceAll('{id}', toFileName(task)).replaceAll('{repeat}', String(repeat));
+    return { path, local, isOwn: place.includes('{id}') };
+  });
 }
 
 /** Longest name of a file for an id, so that a name fits into the file systems of most machines. */

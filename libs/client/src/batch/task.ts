@@ -1,3 +1,4 @@
+import { resolve, sep } from 'node:path';
 import {
   durationSchema,
   type SessionSpec,
@@ -46,6 +47,14 @@ const scriptsSchema = z.array(scriptSchema).max(1_000, 'must hold at most 1000 s
 const localPathSchema = z.string('must be a path').min(1, 'must be a path');
 const pathsSchema = z.record(sandboxPathSchema, localPathSchema, 'must be a record of paths');
 
+/** Tells whether no local path lies in one with `{id}`, whose content is replaced. */
+function areApart(outputs: Record<string, string>): boolean {
+  const places = Object.values(outputs).map((local) => `${resolve(local)}${sep}`);
+  return places.every((place, at) =>
+    places.every((other, index) => at === index || !other.includes('{id}') || !place.startsWith(other)),
+  );
+}
+
 export const taskSchema = z.strictObject({
   id: z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters'),
   script: z.union(
@@ -55,7 +64,7 @@ export const taskSchema = z.strictObject({
   spec: sessionSpecSchema.optional(),
   files: pathsSchema.optional(),
   setup: scriptsSchema.optional(),
-  outputs: pathsSchema.optional(),
+  outputs: pathsSchema.refine(areApart, 'must not have a local path in another one with {id}').optional(),
   grade: z
     .union(
       [scriptSchema, z.strictObject({ script: scriptSchema, fresh: z.boolean('must be true or false').optional() })],

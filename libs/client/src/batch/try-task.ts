@@ -61,6 +61,7 @@ async function doSteps(
   trail: TaskTrail,
 ): Promise<AttemptEnd | 'interrupted'> {
   const { task, sessionId, places, signal } = attempt;
+  const fresh = typeof task.grade === 'object' && task.grade.fresh === true ? task.grade.script : undefined;
   const isOver = await inSession(view, sessionId, task.spec, signal, async ({ session, opened }) => {
     // The session was closed before this driver existed.
     if (earlier !== undefined && opened.generation !== earlier.generation) return false;
@@ -81,10 +82,16 @@ async function doSteps(
       if (signal.aborted) trail.step = step;
     }
     if (signal.aborted) return true;
-    if (task.grade !== undefined && trail.isGradable) await grade(view, attempt, task.grade, trail, run);
+    if (task.grade !== undefined && fresh === undefined && trail.isGradable)
+      await grade(view, attempt, task.grade, trail, run);
     return true;
   });
   if (!isOver) return 'interrupted';
+  // The session of the task is closed by now. It would keep a slot for which the session of the grade may wait.
+  if (fresh !== undefined && trail.isGradable && !signal.aborted) {
+    trail.step = 'grade';
+    trail.grade = await gradeFresh(view, attempt, fresh, trail);
+  }
   // The last Result shows whether the signal came in time to end a command.
   if (signal.aborted && isStopped(trail)) return trail.stopped(stopOf(signal));
   return isOnlyFound(trail, earlier) ? asEarlier(trail) : trail.end();
@@ -127,7 +134,8 @@ function isOnlyFound({ setup, results, grade }: TaskTrail, earlier: EarlierAttem
 }
 
 /** Tells whether the batch ended an attempt before the end of its steps. */
-function isStopped({ task, last, grade, isGradable }: TaskTrail): boolean {
+function isStopped({ task, last, grade, outputs, isReadable, isGradable }: TaskTrail): boolean {
+  if (isReadable && outputs === undefined && Object.keys(task.outputs ?? {}).length > 0) return true;
   const end = grade ?? last;
   return end === undefined || end.outcome === 'cancellation' || (task.grade !== undefined && isGradable && !grade);
 }

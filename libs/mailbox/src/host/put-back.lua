@@ -17,7 +17,7 @@ write_when_full()
 emit_output(id, 9)
 redis.call('HSET', record, 'state', 'waiting', 'first', ARGV[6], 'firstEnd', ARGV[7], 'firstFields', ARGV[8], 'stdout', offsets[1],
   'stderr', offsets[2], 'seq', seq)
-redis.call('HDEL', record, 'cleared', 'deadline')
+redis.call('HDEL', record, 'cleared', 'deadline', 'asked')
 redis.call('LPUSH', queue, id)
 count_waiting(tenant_quotas())
 redis.call('HDEL', state, 'running', 'held', 'delegated')
