@@ -63,11 +63,12 @@ async function doSteps(
   const { task, sessionId, places, signal } = attempt;
   const fresh = typeof task.grade === 'object' && task.grade.fresh === true ? task.grade.script : undefined;
   const isOver = await inSession(view, sessionId, task.spec, signal, async ({ session, opened }) => {
-    // The session was closed before this driver existed.
+    const used = note(attempt, opened);
+    // The session was closed before this driver existed, and is a new one that nothing uses.
     if (earlier !== undefined && opened.generation !== earlier.generation) return false;
     // The earlier driver may have died before it added a job for the session.
     if (earlier !== undefined) await view.ensureJob(opened);
-    const run = runIn(attempt, session, note(attempt, opened));
+    const run = runIn(attempt, session, used);
     if (earlier === undefined) await upload(session, task.files, signal);
     await trail.runScripts(run);
     const isOpen = !signal.aborted || stopOf(signal) === 'deadline';
