@@ -105,7 +105,7 @@ describe('the place of a waiting session', () => {
     const taken: string[] = [];
     for (let next = await fetchNames(host, 1); next.length > 0; next = await fetchNames(host, 1)) {
       taken.push(...next);
-      // Of tenants that were given their last slots in the same millisecond, none is the first.
+      // Tenants that were given their last slots in the same millisecond have no order among them.
       await delay(2);
     }
     expect([...places].sort(([, a], [, b]) => a - b)).toEqual(taken.map((name, index) => [name, index + 1]));
