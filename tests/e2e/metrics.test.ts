@@ -77,6 +77,13 @@ async function keepBusy(): Promise<void> {
   const asks = await fleet.session('asks', { approval: 'unless-trusted' });
   await asks.run('true');
   await asks.submit('touch asked');
+  const denied = await fleet.session('denied', { approval: 'unless-trusted' });
+  await denied.submit('touch denied');
+  const [question] = await until(
+    () => pendingOf('touch denied'),
+    ({ length }) => length === 1,
+  );
+  await fleet.approvals.deny(question?.id ?? '');
   const busy = await Promise.all(
     ['one', 'two', 'three'].map((id) => fleet.session(id, { secrets: { TOKEN: 'planted-secret' } })),
   );
@@ -88,6 +95,9 @@ async function keepBusy(): Promise<void> {
   );
   await Promise.all(busy.map(workIn));
 }
+
+const pendingOf = async (script: string) =>
+  (await stack.fleet.approvals.list()).filter((question) => question.script === script);
 
 async function workIn(session: Session, index: number): Promise<void> {
   while (!stopping.signal.aborted) {
@@ -138,7 +148,11 @@ describe('a real Prometheus', () => {
       (await prometheus.query(expression)).map(({ values }) => values.at(-1) ?? Number.NaN);
     for (const name of ['redactions_total', 'errors_total', 'output_bytes_total', 'questions_total'])
       expect(await last(`sum(shellfleet_${name})`), name).toEqual([expect.toSatisfy((count: number) => count > 0)]);
-    for (const series of ['denials_total{by="rules"}', 'egress_requests_total{verdict="refused"}'])
+    for (const series of [
+      'denials_total{by="rules"}',
+      'denials_total{by="approver"}',
+      'egress_requests_total{verdict="refused"}',
+    ])
       expect(await last(`sum(shellfleet_${series})`), series).toEqual([expect.toSatisfy((count: number) => count > 0)]);
     expect(await last('sum(shellfleet_sessions_asking)')).toEqual([1]);
     expect(await last('sum(shellfleet_slots)')).toEqual([2 * SLOTS]);

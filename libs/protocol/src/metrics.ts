@@ -28,7 +28,7 @@ export const METRICS = {
   shellfleet_entries_total: {
     type: 'counter',
     labels: ['kind', 'outcome'],
-    help: 'Commands, file operations and restarts that ended on this host',
+    help: 'Commands, file operations and restarts that this host ended',
   },
   shellfleet_errors_total: {
     type: 'counter',

@@ -21,6 +21,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import { endEvent } from '../audit/session-events.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { approvalExpired, describeDenial } from './answer-texts.ts';
 
 /** The part of the sessions queue that gives a session a host. */
@@ -30,6 +31,7 @@ interface AnswerDeps {
   redis: Redis;
   jobs: SessionJobsOfAnswers;
   audit: Pick<Audit, 'note'>;
+  metrics?: Pick<WorkerMetrics, 'heldEnded'> | undefined;
   logger: Logger;
 }
 
@@ -60,7 +62,7 @@ export async function answerHeldEntries(keys: ApprovalKeys, deps: AnswerDeps, be
 }
 
 async function answerEntry({ type, question, asker, end }: Decided, of: ApprovalKeys, deps: AnswerDeps): Promise<void> {
-  const { redis, audit } = deps;
+  const { redis, audit, metrics } = deps;
   // A tool call is not held; its caller looks for the answer.
   if (asker === undefined || asker.session === TOOL_ASKER) return;
   const { session, generation, entryId } = asker;
@@ -72,6 +74,7 @@ async function answerEntry({ type, question, asker, end }: Decided, of: Approval
     if (answer.type === 'deny' && !answered.asFirst) {
       const about = { session, generation, entry: entryId };
       audit.note(of.tenant, () => endEvent(about, answer.result, NOTHING_OF_THE_SESSION));
+      metrics?.heldEnded(answer.result);
     }
     const ended = [{ inbox: answered.inbox, entryId, event: answered.event }, ...answered.behind];
     const { tenant } = keys;

@@ -13,6 +13,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { Settling } from '../lease/settling.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import type { HostApprovals } from './host-approvals.ts';
 
@@ -32,6 +33,7 @@ interface UpkeepDeps {
   approvals: HostApprovals;
   jobs: SessionJobsOfAnswers;
   audit: Pick<Audit, 'note'>;
+  metrics?: Pick<WorkerMetrics, 'heldEnded'> | undefined;
   logger: Logger;
 }
 

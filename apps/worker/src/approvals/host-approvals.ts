@@ -25,6 +25,7 @@ import type { Logger } from 'pino';
 import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import type { Answer, Answers } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import { approvalExpired, describeDenial, tooManyPending } from './answer-texts.ts';
@@ -55,6 +56,7 @@ export interface HostApprovalsDeps {
   sealer: Sealer;
   jobs: SessionJobsOfAnswers;
   audit: Pick<Audit, 'note' | 'recorded'>;
+  metrics?: Pick<WorkerMetrics, 'heldEnded'> | undefined;
   logger: Logger;
   check: AnswerCheck;
   /** Maximum of pending askers of one tenant. */

@@ -49,6 +49,13 @@ describe('the metrics of a worker', () => {
     expect(await readSeries('shellfleet_command_duration_seconds_count{outcome="denial"}')).toBe(0);
   });
 
+  test('count a command that was held for a person by its end only', async () => {
+    metrics.heldEnded(resultOf({ outcome: 'denial', reason: 'approver' }));
+    expect(await readSeries('shellfleet_entries_total{kind="command",outcome="denial"}')).toBe(1);
+    expect(await readSeries('shellfleet_denials_total{by="approver"}')).toBe(1);
+    expect(await readSeries('shellfleet_command_wait_seconds_count{outcome="denial"}')).toBe(0);
+  });
+
   test('have series of value 0 for each outcome before the first command', async () => {
     expect(await readSeries('shellfleet_command_duration_seconds_count{outcome="lost"}')).toBe(0);
     expect(await readSeries('shellfleet_egress_requests_total{verdict="refused"}')).toBe(0);

@@ -14,6 +14,8 @@ export interface WorkerMetrics {
   readonly registry: MetricsRegistry;
   /** Counts an entry whose Result is stored. */
   entryEnded(kind: EntryPayload['type'], result: WireResult): void;
+  /** Counts a command that ended while it was held for a person. This worker may not have its times. */
+  heldEnded(result: WireResult): void;
   sessionOpened(start: (typeof STARTS)[number], ms: number): void;
   sessionHeld(ms: number): void;
   asked(): void;
@@ -56,14 +58,18 @@ export function createWorkerMetrics(registry: MetricsRegistry): WorkerMetrics {
     output.stderr += totals.stderrBytes;
     for (const rule in found) redactions += found[rule] ?? 0;
   };
+  const countEnd = (kind: EntryPayload['type'], result: WireResult) => {
+    entries[kind][result.outcome] += 1;
+    if (result.outcome === 'error') errors.inc({ code: result.error.code });
+    if (result.outcome === 'denial') denials.inc({ by: result.reason });
+  };
   return {
     registry,
     entryEnded(kind, result) {
-      entries[kind][result.outcome] += 1;
+      countEnd(kind, result);
       if (kind === 'command') commandEnded(result);
-      if (result.outcome === 'error') errors.inc({ code: result.error.code });
-      if (result.outcome === 'denial') denials.inc({ by: result.reason });
     },
+    heldEnded: (result) => countEnd('command', result),
     // Clocks may be set, and the sum of a histogram must not fall.
     sessionOpened: (start, ms) => openings.observe({ start }, Math.max(0, ms) / 1_000),
     sessionHeld: (ms) => heldTimes.observe(ms / 1_000),
