@@ -1,13 +1,43 @@
 import type { FleetView } from '../view.ts';
 import type { ParsedBatchOptions } from './batch-options.ts';
+import type { BatchResults, BatchStore } from './batch-store.ts';
 import { describeBatch, ManifestKeeper } from './describe-batch.ts';
 import { DiscardSessions } from './discard-sessions.ts';
 import type { TaskRepeat } from './expand-task.ts';
-import { type Earlier, ResultsFile } from './results-file.ts';
+import { IdSet } from './id-set.ts';
+import { type Earlier, ResultsFile, readEarlier } from './results-file.ts';
 import type { TaskEnd } from './run-task.ts';
 
+/** The files that a batch reads (`resumeFrom`) and writes (`out`), if any. */
+export class FileStore implements BatchStore {
+  readonly #view: FleetView;
+  readonly #options: ParsedBatchOptions;
+
+  constructor(view: FleetView, options: ParsedBatchOptions) {
+    this.#view = view;
+    this.#options = options;
+  }
+
+  async readEarlier(): Promise<Earlier> {
+    const { resumeFrom, only = 'unfinished' } = this.#options;
+    return resumeFrom === undefined ? nothing() : readEarlier(resumeFrom, only);
+  }
+
+  async open(name: string, earlier: Earlier): Promise<BatchResults> {
+    const { out } = this.#options;
+    return out === undefined ? NOT_KEPT : BatchFiles.open(this.#view, out, name, this.#options, earlier);
+  }
+}
+
+const nothing = (): Earlier => ({
+  ...{ manifest: undefined, which: 'unfinished', finished: new IdSet(), attempts: new Map(), newest: [] },
+});
+
+/** Results that only the caller of the batch gets. */
+const NOT_KEPT: BatchResults = { append: async () => {}, [Symbol.asyncDispose]: async () => {} };
+
 /** The results file of a running batch, its manifest, and the sessions that the fleet need not keep because of them. */
-export class BatchFiles implements AsyncDisposable {
+class BatchFiles implements BatchResults {
   readonly #results: ResultsFile;
   /** Absent for a pipe or device, which cannot be resumed. */
   readonly #manifest: ManifestKeeper | undefined;

@@ -1,13 +1,14 @@
 import { EventEmitter } from 'node:events';
 import { OUTCOMES, parseOrThrow, ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import type { FleetView } from '../view.ts';
-import { BatchFiles } from './batch-files.ts';
+import { FileStore } from './batch-files.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type ParsedBatchOptions } from './batch-options.ts';
 import { type BatchProgress, ProgressCount } from './batch-progress.ts';
 import { BatchStop } from './batch-stop.ts';
+import type { BatchStore } from './batch-store.ts';
 import { expandTask, type TaskRepeat, taskSessionId } from './expand-task.ts';
 import { IdSet } from './id-set.ts';
-import { type Earlier, readEarlier } from './results-file.ts';
+import type { Earlier } from './results-file.ts';
 import { runTask, type TaskEnd } from './run-task.ts';
 import type { Task } from './task.ts';
 import { runPool } from './task-pool.ts';
@@ -43,6 +44,7 @@ export class Batch implements AsyncIterable<TaskResult> {
   readonly #view: FleetView;
   readonly #tasks: Tasks;
   readonly #options: ParsedBatchOptions;
+  readonly #store: BatchStore;
   readonly #signal: AbortSignal | undefined;
   readonly #events = new EventEmitter();
   readonly #progress: ProgressCount;
@@ -53,8 +55,11 @@ export class Batch implements AsyncIterable<TaskResult> {
   /** Aborts to end the batch: by the caller's signal, at its deadline, or after a failure. */
   readonly #stop = new AbortController();
 
-  /** @internal */
-  constructor(view: FleetView, tasks: Tasks, options: BatchOptions) {
+  /**
+   * Creates a batch whose results are kept in `store`. Default: the files that the options name.
+   * @internal
+   */
+  constructor(view: FleetView, tasks: Tasks, options: BatchOptions, store?: BatchStore) {
     this.#view = view;
     this.#tasks = tasks;
     const { signal, ...rest } = options;
@@ -62,19 +67,19 @@ export class Batch implements AsyncIterable<TaskResult> {
     if (options.spec !== undefined)
       parseOrThrow(sessionSpecSchema, options.spec, 'SESSION_SPEC_INVALID', 'The spec of the batch');
     this.#options = parseOrThrow(batchOptionsSchema, rest, 'COMMAND_INVALID', 'The batch');
+    this.#store = store ?? new FileStore(view, this.#options);
     this.#signal = signal;
     const count = this.#options.count ?? (Array.isArray(tasks) ? tasks.length : undefined);
     this.#progress = new ProgressCount(count === undefined ? undefined : count * this.#options.repeats);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
-    const { concurrency, resumeFrom, out, only } = this.#options;
-    const earlier = resumeFrom === undefined ? nothing() : await readEarlier(resumeFrom, only ?? 'unfinished');
+    const { concurrency, out } = this.#options;
+    const earlier = await this.#store.readEarlier();
     const name = this.#options.name ?? earlier.manifest?.name ?? this.#view.nextId().toLowerCase();
     using _watch = this.#watch();
-    await using files =
-      out === undefined ? undefined : await BatchFiles.open(this.#view, out, name, this.#options, earlier);
-    const named = this.#options.name !== undefined || files !== undefined || earlier.manifest !== undefined;
+    await using results = await this.#store.open(name, earlier);
+    const named = this.#options.name !== undefined || out !== undefined || earlier.manifest !== undefined;
     const start = (given: TaskRepeat) =>
       this.#leavesOut(given, earlier) ? undefined : this.#start(given, name, named, earlier);
     const { signal } = this.#stop;
@@ -84,7 +89,7 @@ export class Batch implements AsyncIterable<TaskResult> {
         this.totals[result.outcome]++;
         this.totals[verdictOf(result)]++;
         // A result without attempts is that of a task that was given twice, whose line exists already.
-        if (result.attempts > 0) await files?.append(given, end);
+        if (result.attempts > 0) await results.append(given, end);
         this.#emit('ended', result);
         yield result;
       }
@@ -213,7 +218,3 @@ export class Batch implements AsyncIterable<TaskResult> {
     return { result, used: [] };
   }
 }
-
-const nothing = (): Earlier => ({
-  ...{ manifest: undefined, which: 'unfinished', finished: new IdSet(), attempts: new Map(), newest: [] },
-});
