@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { readBatchResults, type TaskResult, verdictOf } from '@shellfleet/client';
+import { type Result, readBatchResults, type TaskResult, verdictOf } from '@shellfleet/client';
 
 /** Most characters of a task's output in the file. Its end is kept. */
 const MOST_OUTPUT = 8_192;
@@ -48,15 +48,21 @@ function describeEnd(result: TaskResult): string {
 function messageOf({ outcome, endedIn, endedBy, error, grade, score, results, setup = [] }: TaskResult): string {
   if (error !== undefined) return `${error.code}: ${error.message}`;
   if (endedBy !== undefined) return `${outcome} (${endedBy})`;
-  if (grade !== undefined) return `the grade did not pass, score ${score}`;
+  const graded = grade === undefined ? '' : `the grade ${describeEndOfGrade(grade)}, score ${score}`;
+  if (outcome === 'success') return graded;
   const last = results.at(-1) ?? setup.at(-1);
   const exit = last?.exitCode === null || last === undefined ? '' : `, exit code ${last.exitCode}`;
-  return `${outcome}${endedIn === undefined ? '' : ` in ${endedIn}`}${exit}`;
+  const ended = `${outcome}${endedIn === undefined ? '' : ` in ${endedIn}`}${exit}`;
+  return grade === undefined ? ended : `${ended}; ${graded}`;
 }
 
-/** Returns the end of the output of the command that decided. */
-function outputOf({ grade, results, setup = [] }: TaskResult): string {
-  return ((grade ?? results.at(-1) ?? setup.at(-1))?.output ?? '').slice(-MOST_OUTPUT);
+const describeEndOfGrade = ({ outcome }: Result) => (outcome === 'timeout' ? 'timed out' : 'did not pass');
+
+/** Returns the end of the output of the script that did not succeed, and of the grade. */
+function outputOf({ outcome, grade, results, setup = [] }: TaskResult): string {
+  const last = results.at(-1) ?? setup.at(-1);
+  const decisive = grade === undefined ? [last] : outcome === 'success' ? [grade] : [last, grade];
+  return decisive.map((result) => (result?.output ?? '').slice(-MOST_OUTPUT)).join('');
 }
 
 const toSeconds = (ms: number) => (ms / 1_000).toFixed(3);

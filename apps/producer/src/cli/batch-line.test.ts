@@ -23,6 +23,13 @@ describe('the line about a batch', () => {
 });
 
 describe('the line about a task', () => {
+  test('tells that its grade timed out', () => {
+    const result = { id: 'a', outcome: 'success', passed: false, score: 0, grade: { outcome: 'timeout' } };
+    expect(describeTask({ ...result, results: [{ exitCode: 0 }], durationMs: 7 } as unknown as TaskResult)).toBe(
+      'a  success  exit 0  not passed (timeout), score 0  7 ms',
+    );
+  });
+
   test('has its grade, and no control character of its id', () => {
     const result = { id: 'a\u001b[2J', outcome: 'failure', passed: true, score: 0.5, grade: {}, durationMs: 7 };
     expect(describeTask({ ...result, results: [{ exitCode: 3 }] } as TaskResult)).toBe(

@@ -1,4 +1,4 @@
-import type { BatchProgress, TaskResult } from '@shellfleet/client';
+import type { BatchProgress, Result, TaskResult } from '@shellfleet/client';
 import { toPrintable } from './printable.ts';
 
 /** Returns the line about a task that has ended. */
@@ -6,7 +6,7 @@ export function describeTask({ id, outcome, passed, score, results, grade, error
   const exitCode = results.at(-1)?.exitCode;
   const detail = error?.message ?? (exitCode === null || exitCode === undefined ? '' : `exit ${exitCode}`);
   const graded =
-    grade === undefined || score === undefined ? '' : `${passed ? 'passed' : 'not passed'}, score ${score}`;
+    grade === undefined || score === undefined ? '' : `${passed ? 'passed' : describeNotPassed(grade)}, score ${score}`;
   // JSON quoting keeps control characters in ids from outside away from the terminal.
   const parts = [
     JSON.stringify(id).slice(1, -1),
@@ -17,6 +17,8 @@ export function describeTask({ id, outcome, passed, score, results, grade, error
   ];
   return toPrintable(parts.filter((part) => part !== '').join('  '));
 }
+
+const describeNotPassed = ({ outcome }: Result) => (outcome === 'timeout' ? 'not passed (timeout)' : 'not passed');
 
 /** Returns the line that shows how far a batch is. */
 export function describeProgress(progress: BatchProgress): string {

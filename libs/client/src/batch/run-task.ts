@@ -5,7 +5,7 @@ import { stopOf, TaskStop } from './batch-stop.ts';
 import type { TaskRepeat } from './expand-task.ts';
 import { retryKindOf } from './retry-kind.ts';
 import { type ParsedTask, repeatedTaskSchema } from './task.ts';
-import { outputPlaces } from './task-outputs.ts';
+import { inputFiles, outputPlaces } from './task-outputs.ts';
 import type { TaskResult } from './task-result.ts';
 import type { AttemptEnd } from './task-trail.ts';
 import { type Attempt, tryTask } from './try-task.ts';
@@ -53,6 +53,7 @@ export async function runTask(view: FleetView, given: TaskRepeat, run: TaskRun):
   let task: ParsedTask;
   try {
     task = parseOrThrow(repeatedTaskSchema(run.repeats), given.task, 'COMMAND_INVALID', 'The task');
+    task.files = inputFiles(task.files ?? {}, task.id, repeat);
   } catch (cause) {
     return describe(run.sessionId, invalid(cause), run.attemptsBefore + 1);
   }

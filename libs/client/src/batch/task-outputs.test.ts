@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { taskSchema } from './task.ts';
-import { outputPlaces, toFileName } from './task-outputs.ts';
+import { inputFiles, outputPlaces, toFileName } from './task-outputs.ts';
+
+describe('files of a task', () => {
+  test('come from the paths of its run', () => {
+    const files = { '/a': '/in/{id}/{repeat}.diff', '/b': '/in/b' };
+    expect(inputFiles(files, '../x y', 3)).toEqual({ '/a': '/in/..%2Fx%20y/3.diff', '/b': '/in/b' });
+  });
+});
 
 describe('places of outputs', () => {
   test('have the id as one name of a file and the number of the repeat', () => {

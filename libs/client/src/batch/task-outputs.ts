@@ -19,12 +19,23 @@ export interface OutputPlace {
 
 /** Returns the places of a task's `outputs`, for one of its runs. */
 export function outputPlaces(outputs: Record<string, string>, task: string, repeat: number): OutputPlace[] {
-  return Object.entries(outputs).map(([path, template]) => {
-    // Resolved first, because `logs/{id}/..` is the directory of all tasks.
-    const place = resolve(template);
-    const local = place.replaceAll('{id}', toFileName(task)).replaceAll('{repeat}', String(repeat));
-    return { path, local, isOwn: place.includes('{id}') };
-  });
+  return Object.entries(outputs).map(([path, template]) => ({
+    path,
+    local: toLocalPath(template, task, repeat),
+    isOwn: resolve(template).includes('{id}'),
+  }));
+}
+
+/** Returns the `files` of a task with their local paths, for one of its runs. */
+export function inputFiles(files: Record<string, string>, task: string, repeat: number): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, template]) => [path, toLocalPath(template, task, repeat)]),
+  );
+}
+
+function toLocalPath(template: string, task: string, repeat: number): string {
+  // Resolved first, because `logs/{id}/..` is the directory of all tasks.
+  return resolve(template).replaceAll('{id}', toFileName(task)).replaceAll('{repeat}', String(repeat));
 }
 
 /** Longest name of a file for an id, so that a name fits into the file systems of most machines. */

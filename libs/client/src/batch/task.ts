@@ -16,7 +16,10 @@ export interface Task {
   script: string | string[];
   /** Spec of the session, such as its `image`. Default: every default of a session. */
   spec?: SessionSpec | undefined;
-  /** Sandbox path → path on this machine. Uploaded before the first script. */
+  /**
+   * Sandbox path → path on this machine. Uploaded before the first script. `{id}` and `{repeat}` in a local path are
+   * replaced, as in `outputs`.
+   */
   files?: Record<string, string> | undefined;
   /** Scripts that prepare the sandbox before `script`. When one does not succeed, nothing else runs. At most 1,000. */
   setup?: string[] | undefined;
