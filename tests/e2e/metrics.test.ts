@@ -3,14 +3,14 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '@shellfleet/client';
-import { ALERTS, ALERTS_FILE, ROWS } from '@shellfleet/grafana';
+import { ALERTS, ALERTS_FILE, ROWS, writeAlertTests } from '@shellfleet/grafana';
 import { METRICS, quoteWord } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Prometheus, runPromtool, startPrometheus } from '../support/prometheus.ts';
 import { freePort } from '../support/redis-process.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { toolModules } from '../support/tool-modules.ts';
-import { until } from '../support/until.ts';
+import { until, untilFound } from '../support/until.ts';
 
 // Two busy workers, watched by a real Prometheus with the committed rules.
 
@@ -84,6 +84,7 @@ async function keepBusy(): Promise<void> {
     ({ length }) => length === 1,
   );
   await fleet.approvals.deny(question?.id ?? '');
+  await denied.close();
   const busy = await Promise.all(
     ['one', 'two', 'three'].map((id) => fleet.session(id, { secrets: { TOKEN: 'planted-secret' } })),
   );
@@ -153,7 +154,7 @@ describe('a real Prometheus', () => {
       'denials_total{by="approver"}',
       'egress_requests_total{verdict="refused"}',
     ])
-      expect(await last(`sum(shellfleet_${series})`), series).toEqual([expect.toSatisfy((count: number) => count > 0)]);
+      await untilFound(series, async () => ((await last(`sum(shellfleet_${series})`))[0] ?? 0) > 0);
     expect(await last('sum(shellfleet_sessions_asking)')).toEqual([1]);
     expect(await last('sum(shellfleet_slots)')).toEqual([2 * SLOTS]);
     expect(await last('max by (job) (shellfleet_hosts{state="up"})')).toEqual([2]);
@@ -185,6 +186,12 @@ describe('the alert rules', () => {
       code: 0,
       text: expect.stringContaining(`${ALERTS.length} rules found`),
     });
+  });
+
+  test('are silent for fleets without a fault, and fire for the fault that they name', async () => {
+    const tests = join(directory, 'alert-tests.yaml');
+    await writeFile(tests, writeAlertTests(ALERTS_FILE));
+    expect(await runPromtool(['test', 'rules', tests])).toEqual({ code: 0, text: expect.stringContaining('SUCCESS') });
   });
 });
 

@@ -31,7 +31,7 @@ export const ALERTS: AlertPlan[] = [
     comparison: '> 0',
     lasting: '1m',
     severity: 'critical',
-    summary: '{{ $value }} hosts of {{ $labels.job }} are unreachable.',
+    summary: 'Hosts of {{ $labels.job }} that are unreachable: {{ $value }}.',
     description: '`shellfleet hosts ls` names them. When their leases end, running commands there are lost.',
   },
   {
@@ -58,7 +58,7 @@ export const ALERTS: AlertPlan[] = [
     comparison: '> 5',
     lasting: '15s',
     severity: 'critical',
-    summary: 'The last heartbeat of {{ $labels.instance }} is {{ $value }} s old.',
+    summary: 'The last heartbeat of {{ $labels.instance }} is {{ $value | humanizeDuration }} old.',
     description: 'The fleet counts it as unreachable, and its leases will end.',
   },
   {
@@ -151,7 +151,7 @@ export const ALERTS: AlertPlan[] = [
     comparison: '> 0',
     lasting: '30m',
     severity: 'info',
-    summary: '{{ $value }} sessions of {{ $labels.job }} wait for a person.',
+    summary: 'Sessions of {{ $labels.job }} that wait for a person: {{ $value }}.',
     description: '`shellfleet approvals ls` lists the questions.',
   },
 ];
