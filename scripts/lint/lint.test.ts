@@ -100,7 +100,7 @@ const workerOrder = [
   ['admission'],
   ['audit', 'egress', 'gate', 'journal', 'lease', 'overflow-log', 'redaction', 'sandbox'],
   ['host', 'metrics', 'output', 'queue'],
-  ['config'],
+  ['config', 'log'],
 ];
 
 /** Order of scripts/lint/client-directories.grit and of ARCHITECTURE.md. */

@@ -134,7 +134,7 @@ describe('operator rules', () => {
     const result = await (await stack.fleet.session(nextId())).run('git push');
     expect(result).toMatchObject({ outcome: 'failure' });
     const line = stack.workers[0]?.log.split('\n').find((text) => text.includes('rules.reported'));
-    expect(JSON.parse(line ?? '{}')).toMatchObject({ requirement: 'forbidden', rules: ['git push'] });
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ decision: 'forbidden', rules: ['git push'] });
     expect(line).toContain(result.commandId);
   });
 

@@ -77,7 +77,7 @@ describe('modules', () => {
     ]);
     const refused = linesOf(stack.workers[0]?.log, 'tools.module-refused');
     expect(
-      Object.fromEntries(refused.map(({ module, refused }) => [(module as string).split('/').at(-1), refused])),
+      Object.fromEntries(refused.map(({ module, reason }) => [(module as string).split('/').at(-1), reason])),
     ).toEqual({
       'syntax.mjs': expect.stringContaining('SyntaxError'),
       'throws.mjs': 'Error: not today',
@@ -95,7 +95,7 @@ describe('modules', () => {
     await using stack = await startFleet({ env: { SHELLFLEET_TOOLS: modules } });
     expect((await stack.fleet.tools.list()).map(({ name }) => name)).not.toContain('add');
     expect(linesOf(stack.workers[0]?.log, 'tools.duplicate-refused')).toEqual([
-      expect.objectContaining({ name: 'add', modules: modules.split(',') }),
+      expect.objectContaining({ 'shellfleet.tool.name': 'add', modules: modules.split(',') }),
     ]);
     expect(await stack.fleet.tools.call('add')).toMatchObject({ error: { code: 'unknown-tool' } });
   });

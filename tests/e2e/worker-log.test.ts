@@ -1,3 +1,4 @@
+import { isLogField } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { startFleet } from '../support/start-fleet.ts';
 
@@ -5,10 +6,16 @@ describe('the log of a worker', () => {
   // S1-53
   test('has neither scripts, stdin nor output, even at the level debug', async () => {
     await using stack = await startFleet();
-    const session = await stack.fleet.session('logged', { env: { GIVEN: 'word-in-a-variable' } });
-    const command = await session.submit('echo "word in the $GIVEN" word-in-a-script; cat; sh -c "exit 3"', {
-      stdin: 'word-in-stdin',
+    const session = await stack.fleet.session('logged', {
+      env: { GIVEN: 'word-in-a-variable' },
+      secrets: { TOKEN: 'word-in-a-secret' },
     });
+    const command = await session.submit(
+      'echo "word in the $GIVEN" word-in-a-script; cat; echo "$TOKEN"; sh -c "exit 3"',
+      {
+        stdin: 'word-in-stdin',
+      },
+    );
     expect(await command.result()).toMatchObject({
       outcome: 'failure',
       stdout: expect.stringContaining('word-in-stdin'),
@@ -24,6 +31,10 @@ describe('the log of a worker', () => {
     expect(log).toContain(command.id.slice(-26));
     // LOG-1: no name occurs twice in a line, so readers of JSON lose nothing.
     expect(lines.filter((line) => JSON.stringify(JSON.parse(line)) !== line)).toEqual([]);
+    const fields = new Set(lines.flatMap((line) => Object.keys(JSON.parse(line))));
+    expect([...fields].filter((name) => !isLogField(name))).toEqual([]);
+    const started = lines.findIndex((line) => line.includes('"worker.started"'));
+    expect(lines.slice(started).filter((line) => !line.includes('"host.id":'))).toEqual([]);
     expect(log).not.toContain('word-');
   });
 });

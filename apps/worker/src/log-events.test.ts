@@ -1,5 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LOG_FIELDS } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 
 const sources = globSync('**/*.ts', { cwd: import.meta.dirname })
@@ -19,5 +20,10 @@ describe('docs/telemetry.md', () => {
     expect(logged.length).toBeGreaterThan(20);
     expect(logged.filter((name) => !listed.includes(name))).toEqual([]);
     expect(listed.filter((name) => !sources.some((text) => text.includes(`'${name}'`)))).toEqual([]);
+  });
+
+  test('lists no field of a log line that the worker never writes', () => {
+    const isWritten = (name: string) => sources.some((text) => new RegExp(`\\b${name}\\b'?\\s*[,:}]`).test(text));
+    expect(Object.keys(LOG_FIELDS).filter((name) => !isWritten(name))).toEqual([]);
   });
 });

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { withResolvers } from '@shellfleet/concurrency';
 import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
 import { decideByRules, type ReportedDecision } from './admission/decide-by-rules.ts';
@@ -10,7 +9,8 @@ import { RuleFiles } from './admission/rule-files.ts';
 import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
-import { createLogger } from './host/create-logger.ts';
+import { createLogger } from './log/create-logger.ts';
+import type { Logger } from './log/logger.ts';
 import { toSessionBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/hosting.ts';
@@ -100,12 +100,12 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
     checkAnswer: auditAnswers(audit),
     warnings: () => [...ruleFiles.warnings, ...missingRuntimes.map(describeMissing)],
     onReplaced: () => {
-      logger.fatal({ 'host.id': hostId }, 'worker.replaced');
+      logger.fatal('worker.replaced');
       process.exit(1);
     },
     // The shells stay alive. The next process serves them when Redis is again that of their fleet.
     onOtherFleet({ message }) {
-      logger.fatal({ 'host.id': hostId, problem: message }, 'worker.other-fleet');
+      logger.fatal({ problem: message }, 'worker.other-fleet');
       process.stderr.write(`shellfleet: ${message}\n`);
       process.exit(1);
     },
@@ -141,7 +141,10 @@ const describeMissing = (runtime: string) =>
 /** Records reported decisions (RULES-3). */
 function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision) => void {
   return ({ input: { tenant, session, generation, entryId: entry }, requirement, rules }) => {
-    logger.info({ [ATTRIBUTES.commandId]: toCommandId(session, entry), requirement, rules }, 'rules.reported');
+    logger.info(
+      { [ATTRIBUTES.commandId]: toCommandId(session, entry), decision: requirement, rules },
+      'rules.reported',
+    );
     audit.note(tenant, () => ({ type: 'reported', session, generation, entry, decision: requirement, rules }));
   };
 }

@@ -23,7 +23,7 @@ export async function createWorker(services: HostServices, options: WorkerOption
   const running = await runWorker(open);
   watched?.started();
   const { hostId, settings, logger } = services;
-  logger.info({ 'host.id': hostId, slots: settings.slots }, 'worker.started');
+  logger.info({ slots: settings.slots }, 'worker.started');
   return {
     hostId,
     admissionChanged() {

@@ -27,6 +27,7 @@ export * from './keys.ts';
 export * from './labels.ts';
 export * from './limits.ts';
 export * from './log.ts';
+export * from './log-fields.ts';
 export * from './metrics.ts';
 export * from './output-profiles.ts';
 export * from './prefix-rule.ts';

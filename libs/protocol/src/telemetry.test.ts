@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { LOG_FIELDS } from './log-fields.ts';
 import { METRICS } from './metrics.ts';
 import { ATTRIBUTES, SPANS } from './telemetry.ts';
 
 const page = readFileSync(new URL('../../../docs/telemetry.md', import.meta.url), 'utf8');
 const [names = '', metrics = ''] = page.split('## Metrics');
+const fields = page.split('## Log fields')[1]?.split('## Log events')[0] ?? '';
 const rowsOf = (text: string, start: string) => text.split('\n').filter((line) => line.startsWith(start));
 
 describe('the names of telemetry', () => {
@@ -21,5 +23,10 @@ describe('the names of telemetry', () => {
       return `| \`${name}\` | ${type} |${ofLabels === '' ? '' : ` ${ofLabels}`} | ${help} |`;
     });
     expect(rowsOf(metrics, '| `shellfleet_')).toEqual(wanted);
+  });
+
+  test('are listed there for every field of a log line, with its meaning', () => {
+    const wanted = Object.entries(LOG_FIELDS).map(([name, meaning]) => `| \`${name}\` | ${meaning} |`);
+    expect(rowsOf(fields, '| `')).toEqual(wanted);
   });
 });

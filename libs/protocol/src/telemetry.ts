@@ -1,5 +1,6 @@
 /** Names that logs, spans and metrics share. */
 export const ATTRIBUTES = {
+  tenant: 'shellfleet.tenant.id',
   sessionId: 'shellfleet.session.id',
   commandId: 'shellfleet.command.id',
   outcome: 'shellfleet.command.outcome',
@@ -12,6 +13,7 @@ export const ATTRIBUTES = {
   toolCall: 'shellfleet.tool.call',
   outputRedactions: 'shellfleet.output.redactions',
   containerId: 'container.id',
+  imageName: 'container.image.name',
   messagingSystem: 'messaging.system',
   messagingOperationName: 'messaging.operation.name',
   messagingOperationType: 'messaging.operation.type',

@@ -16,8 +16,8 @@ export const s4Faults: readonly RowFault[] = [
   {
     row: 'S4-04',
     file: 'apps/worker/src/tools/load-tools.ts',
-    text: "if ('refused' in described) logger.error(described, 'tools.module-refused');",
-    change: "if ('refused' in described) continue;",
+    text: "logger.error({ module: described.module, reason: described.refused }, 'tools.module-refused');",
+    change: 'continue;',
   },
   {
     row: 'S4-05',

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { compileOperatorRules, type OperatorRules, type RulesFile } from '@shellfleet/policy';
 import type { PrefixRule } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import { ConfigError } from '../config/config.ts';
+import type { Logger } from '../log/logger.ts';
 
 // The rule files that the operator of this host lists, and the rules of the fleet's configuration.
 // RULE-FILES-1. Rules hold only as a whole: unless all are valid, nothing changes, and with invalid files a worker does

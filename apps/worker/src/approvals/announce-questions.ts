@@ -17,7 +17,7 @@ import {
 } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import { sendAnnouncement, type Webhook } from './send-announcement.ts';
 
 // Sends each question to the operator's webhook. No question waits for this.

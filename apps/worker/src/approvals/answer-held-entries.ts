@@ -18,9 +18,9 @@ import {
   TOOL_ASKER,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import { endEvent } from '../audit/session-events.ts';
+import type { Logger } from '../log/logger.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { approvalExpired, describeDenial } from './answer-texts.ts';
 

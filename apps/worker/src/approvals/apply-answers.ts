@@ -18,8 +18,8 @@ import {
 } from '@shellfleet/protocol';
 import { type Sealer, type Signature, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
+import type { Logger } from '../log/logger.ts';
 
 /** Records an answer in the audit, or returns why it may not be given. `question` is absent if it is not pending. */
 export type AnswerCheck = (

@@ -10,9 +10,9 @@ import {
 } from '@shellfleet/mailbox';
 import { approvalKeys, type FleetKeys, tenantIdSchema } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { Settling } from '../lease/settling.ts';
+import type { Logger } from '../log/logger.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';
 import type { HostApprovals } from './host-approvals.ts';

@@ -21,10 +21,10 @@ import {
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 import type { Answer, Answers } from '../admission/create-admission.ts';
 import type { Audit } from '../audit/audit.ts';
+import type { Logger } from '../log/logger.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { answerHeldEntries, type SessionJobsOfAnswers } from './answer-held-entries.ts';

@@ -2,7 +2,7 @@ import { repeat } from '@shellfleet/concurrency';
 import { anchorAudit } from '@shellfleet/mailbox';
 import type { AuditHead } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { Audit } from './audit.ts';
 
 const EVERY_MS = 60_000;

@@ -1,8 +1,8 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AuditEvent, type AuditHead, ShellfleetError } from '@shellfleet/protocol';
+import { ATTRIBUTES, type AuditEvent, type AuditHead, ShellfleetError } from '@shellfleet/protocol';
 import { auditKeys } from '@shellfleet/sealing';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { Audit } from './audit.ts';
 import { AuditChain } from './audit-chain.ts';
 
@@ -66,7 +66,7 @@ class FileAudit implements Audit {
 
   async open(tenant: string, anchored: AuditHead | undefined): Promise<void> {
     if ((await this.#of(tenant).chain.open(anchored)) === 'cut')
-      this.#options.logger.error({ tenant, anchored: anchored?.n }, 'audit.cut');
+      this.#options.logger.error({ [ATTRIBUTES.tenant]: tenant, anchored: anchored?.n }, 'audit.cut');
   }
 
   record(tenant: string, event: AuditEvent): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  ATTRIBUTES,
   callsKey,
   type HostCall,
   hostCallSchema,
@@ -35,7 +36,7 @@ export async function readCalls(host: HostServices, { onCall, onOperatorCall }: 
       const onOwnCall = (call: HostCall) => (call.tenant === tenant ? onCall(call) : logger.warn('call.invalid'));
       // One tenant's keys may hold anything. The other tenants are not held up.
       await readStream(host, callsKey(namespace, tenant, hostId), hostCallSchema, onOwnCall).catch((err: unknown) =>
-        logger.warn({ err, tenant }, 'calls.failed'),
+        logger.warn({ err, [ATTRIBUTES.tenant]: tenant }, 'calls.failed'),
       );
     }
     if (listed.length < CALLERS) return;

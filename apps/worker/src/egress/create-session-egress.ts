@@ -1,6 +1,6 @@
 import { resolveSandbox } from '@shellfleet/policy';
 import type { ResolvedSessionSpec } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { createAddressCheck } from './addresses.ts';
 import { createEgressLog } from './egress-log.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { EgressEvent } from './session-egress.ts';
 
 /** Most lines for one session in one period, so that a program which retries forever does not fill the log. */

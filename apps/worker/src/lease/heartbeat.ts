@@ -1,7 +1,7 @@
 import { repeat } from '@shellfleet/concurrency';
 import { ALIVE_MS, type FleetKeys, type HostBeat, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
 import type { Leases } from './leases.ts';
 

@@ -2,8 +2,8 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Logger } from 'pino';
 import { ConfigError, type WorkerConfig } from '../config/config.ts';
+import type { Logger } from '../log/logger.ts';
 
 // The port for those who watch a worker. Everything that it answers is made in this process, or read with few calls.
 //

@@ -1,7 +1,8 @@
 import { compileRedaction, type RedactionWarning } from '@shellfleet/policy';
 import type { ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
-import { type Logger, stdSerializers } from 'pino';
+import { stdSerializers } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
 
 /** Redacts texts that leave a session's shell: output by `createRedactor`, others by `text` or `value`. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HostMailbox } from '@shellfleet/mailbox';
 import type { StoredChunk, StreamName } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import { CleanOutput } from '../output/clean-output.ts';
 import type { CreateRedactor } from '../output/redactor.ts';
 import { LateOutputOfEntry } from './late-entry.ts';

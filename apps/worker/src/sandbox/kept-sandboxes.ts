@@ -8,7 +8,7 @@ import {
   tryJson,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { KeptContainer, Sandbox, Sandboxes, SessionRef } from './sandbox.ts';
 
 interface KeptDeps {

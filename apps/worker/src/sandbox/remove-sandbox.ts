@@ -1,5 +1,5 @@
 import { ATTRIBUTES } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
+import type { LogFields, Logger } from '../log/logger.ts';
 import type { UnassignedSandbox } from './sandbox.ts';
 
 /** Removes a sandbox. A failure is logged, because the next sweep removes the rest. Never rejects. */
@@ -10,6 +10,6 @@ export async function removeSandbox(sandbox: UnassignedSandbox, logger: Logger):
 }
 
 /** Returns the fields of a log that name a sandbox. */
-export function sandboxFields({ containerId, description }: UnassignedSandbox): Record<string, string> {
+export function sandboxFields({ containerId, description }: UnassignedSandbox): LogFields {
   return containerId === undefined ? { sandbox: description } : { [ATTRIBUTES.containerId]: containerId };
 }

@@ -66,7 +66,7 @@ async function becomeOwner(
   const acquired = await retryWhileRedisIsDown(() => jobs.acquire(job), options.signal);
   if (acquired.type === 'held-in-other-class') throw heldInOtherClass(job, acquired.holder);
   if (acquired.type === 'refused') {
-    logger.warn({ holder: acquired.holder }, 'lease.refused');
+    logger.warn({ 'other.host.id': acquired.holder }, 'lease.refused');
     return undefined;
   }
   return createHostMailbox({ redis, keys, fence: acquired.fence, host: hostId, boot }, options);

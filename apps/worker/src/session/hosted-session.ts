@@ -44,7 +44,10 @@ export class HostedSession {
 
   constructor(job: SessionJob, host: SessionHost) {
     this.job = job;
-    this.#host = { ...host, logger: host.logger.child({ [ATTRIBUTES.sessionId]: job.session }) };
+    this.#host = {
+      ...host,
+      logger: host.logger.child({ [ATTRIBUTES.tenant]: job.tenant, [ATTRIBUTES.sessionId]: job.session }),
+    };
   }
 
   /** Reports that something was submitted, perhaps `entry`, or that the host's admission has changed. */

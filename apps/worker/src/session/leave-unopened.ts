@@ -1,9 +1,9 @@
 import type { Adopted, HostMailbox } from '@shellfleet/mailbox';
 import type { PlacementClass, SessionJob, SessionJobs } from '@shellfleet/placement';
 import { newResult, type ShellfleetError } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import type { Audit } from '../audit/audit.ts';
 import type { Lease } from '../lease/leases.ts';
+import type { Logger } from '../log/logger.ts';
 import { timesOf } from '../run/entry-times.ts';
 import { SessionTimes } from '../run/session-times.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';

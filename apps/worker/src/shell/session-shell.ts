@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ColdReason, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { TenantUses } from '../host/tenant-use.ts';
+import type { Logger } from '../log/logger.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { describeDeath } from '../sandbox/describe-death.ts';
 import { removeSandbox, sandboxFields } from '../sandbox/remove-sandbox.ts';

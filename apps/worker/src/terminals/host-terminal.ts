@@ -14,7 +14,7 @@ import {
   type WireTerminalEnd,
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { ShellTerminal, ShellTerminalStart, ShellTerminals } from '../shell/shell-terminals.ts';
 import { TerminalInput } from './terminal-input.ts';
 import { TerminalOutput, type TerminalOutputOptions } from './terminal-output.ts';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { LIMITS } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
+import { ATTRIBUTES, LIMITS } from '@shellfleet/protocol';
+import type { Logger } from '../log/logger.ts';
 import type { DescribedTool } from './child/request.ts';
 import { startProcess } from './start-process.ts';
 import { runToolProcess, type ToolProcessEnd } from './tool-process.ts';
@@ -38,14 +38,18 @@ export async function loadTools(
   }
   const found: Tool[] = [];
   for (const described of await Promise.all(modules.map((module) => describe(module, env, mark)))) {
-    if ('refused' in described) logger.error(described, 'tools.module-refused');
+    if ('refused' in described)
+      logger.error({ module: described.module, reason: described.refused }, 'tools.module-refused');
     else found.push(...described.tools);
   }
   const byName = new Map<string, Tool[]>();
   for (const tool of found) byName.set(tool.name, [...(byName.get(tool.name) ?? []), tool]);
   for (const [name, alike] of byName) {
     if (alike.length === 1) continue;
-    logger.error({ name, modules: alike.map(({ module }) => module) }, 'tools.duplicate-refused');
+    logger.error(
+      { [ATTRIBUTES.toolName]: name, modules: alike.map(({ module }) => module) },
+      'tools.duplicate-refused',
+    );
     byName.delete(name);
   }
   const tools = [...byName.values()].flat();

@@ -1,7 +1,7 @@
 import { repeat } from '@shellfleet/concurrency';
 import { type FleetKeys, hostKeys, LIMITS, toolOfferSchema } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { Logger } from '../log/logger.ts';
 import type { Tool } from './load-tools.ts';
 
 const OFFER_MS = 5_000;

@@ -17,6 +17,7 @@ import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { sealPlace, unauthorized } from '@shellfleet/sealing';
 import type { Rules } from '../admission/create-admission.ts';
 import type { ToolApprovals } from '../approvals/tool-approvals.ts';
+import type { LogFields } from '../log/logger.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { HostServices } from '../run/host-services.ts';
 import type { Tool } from './load-tools.ts';
@@ -68,12 +69,12 @@ export async function runCall(
     return;
   }
   if (!admitted.begun) return;
-  logger.debug({ [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.started');
+  logger.debug(callFields(ref), 'tool.started');
   const startedAt = performance.now();
   // The call has begun, so every error from here on becomes its result.
   const outcome = await runOnce(tool, job, ref, timeoutMs, stop, { ...deps, denial: admitted.denial }).catch(
     (err: unknown) => {
-      logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed');
+      logger.error({ err, ...callFields(ref) }, 'tool.failed');
       return fail('error', `host ${hostId} failed to run the tool; its log says why`);
     },
   );
@@ -82,8 +83,7 @@ export async function runCall(
   await retryWhileRedisIsDown(() => endToolCall(redis, fleet, ref, toEnd(ref, outcome, deps)), deps.abandoned);
   logger.debug(
     {
-      [ATTRIBUTES.toolName]: tool.name,
-      [ATTRIBUTES.toolCall]: job.call,
+      ...callFields(ref),
       ...(outcome.ok ? {} : { [ATTRIBUTES.errorType]: outcome.error.code }),
     },
     'tool.ended',
@@ -256,10 +256,17 @@ function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: Cal
   try {
     return sealer.openSigned(job.args, sealPlace('tool-args', fleet, ref));
   } catch (err) {
-    logger.warn({ err, [ATTRIBUTES.toolName]: ref.name, [ATTRIBUTES.toolCall]: ref.id }, 'tool.arguments-unopened');
+    logger.warn({ err, ...callFields(ref) }, 'tool.arguments-unopened');
     return ensureShellfleetError(err);
   }
 }
+
+/** Returns the fields of a log that name a tool call. */
+export const callFields = ({ tenant, name, id }: Pick<ToolCallRef, 'tenant' | 'name' | 'id'>): LogFields => ({
+  [ATTRIBUTES.tenant]: tenant,
+  [ATTRIBUTES.toolName]: name,
+  [ATTRIBUTES.toolCall]: id,
+});
 
 function replayed(ref: ToolCallRef, { sealer, fleet }: CallDeps): ShellfleetError {
   try {

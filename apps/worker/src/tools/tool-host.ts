@@ -10,7 +10,7 @@ import type { HostServices } from '../run/host-services.ts';
 import type { Tool } from './load-tools.ts';
 import { offerTools } from './offer-tools.ts';
 import { createTokenRedactor } from './redact-tokens.ts';
-import { parseToolJob, runCall, type StopReason } from './run-call.ts';
+import { callFields, parseToolJob, runCall, type StopReason } from './run-call.ts';
 import { endStrays } from './stray-processes.ts';
 import { ToolLauncher } from './tool-launcher.ts';
 
@@ -170,7 +170,7 @@ class OfferedTools implements ToolHost {
     };
     const done = runCall(tool, found, job, stop.signal, deps)
       .catch((err: unknown) =>
-        deps.logger.error({ err, [ATTRIBUTES.toolName]: tool.name, [ATTRIBUTES.toolCall]: job.call }, 'tool.failed'),
+        deps.logger.error({ err, ...callFields({ tenant: job.tenant, name: tool.name, id: job.call }) }, 'tool.failed'),
       )
       .finally(() => {
         this.#running.delete(job.call);

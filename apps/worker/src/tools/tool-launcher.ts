@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { Logger } from 'pino';
+import { ATTRIBUTES } from '@shellfleet/protocol';
+import type { LogFields, Logger } from '../log/logger.ts';
 import { compileCache, runsFromSource } from './compile-cache.ts';
 import type { FromLauncher, ToLauncher } from './launcher/messages.ts';
-import type { PreparedOptions, ProcessLimits } from './prepared-processes.ts';
+import type { PreparedDeath, PreparedOptions, ProcessLimits } from './prepared-processes.ts';
 import { nodeArguments } from './start-process.ts';
 import { endStrays } from './stray-processes.ts';
 import type { ToolProcessEnd, ToolProcessOptions } from './tool-process.ts';
@@ -93,7 +94,7 @@ export class ToolLauncher {
     });
     launcher.on('message', (message: FromLauncher) => {
       if (message.type === 'ended') this.#running.get(message.id)?.resolve(message.end);
-      else logger.warn(message.death, 'tools.prepared-died');
+      else logger.warn(describeDeath(message.death), 'tools.prepared-died');
     });
     let isGone = false;
     const gone = (cause?: unknown) => {
@@ -117,4 +118,8 @@ export class ToolLauncher {
     if (this.#launcher?.connected) this.#launcher.disconnect();
     this.#launcher = undefined;
   }
+}
+
+function describeDeath({ pid, exitCode, signal }: PreparedDeath): LogFields {
+  return { 'process.pid': pid, [ATTRIBUTES.exitCode]: exitCode, signal };
 }

@@ -1,6 +1,6 @@
 import { recordNotice, type StoredSession } from '@shellfleet/mailbox';
-import { ATTRIBUTES, type SessionKeys } from '@shellfleet/protocol';
-import type { UpkeepDeps } from './upkeep-deps.ts';
+import type { SessionKeys } from '@shellfleet/protocol';
+import { sessionFields, type UpkeepDeps } from './upkeep-deps.ts';
 
 /** Reports that the session's host sends no heartbeat (UPKEEP-2). */
 export async function publishUnreachable(
@@ -9,5 +9,5 @@ export async function publishUnreachable(
   { redis, logger }: Pick<UpkeepDeps, 'redis' | 'logger'>,
 ): Promise<void> {
   if (!(await recordNotice(redis, keys, fence, 'host.unreachable', { hostId: host }))) return;
-  logger.warn({ 'host.id': host, [ATTRIBUTES.sessionId]: keys.session }, 'host.unreachable');
+  logger.warn({ 'other.host.id': host, ...sessionFields(keys) }, 'host.unreachable');
 }

@@ -1,6 +1,6 @@
 import { readStoredSession, type StoredSession } from '@shellfleet/mailbox';
 import { listTenants } from '@shellfleet/placement';
-import { hostKeys, type SessionKeys, sessionIdSchema, sessionKeys, tenantKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, hostKeys, type SessionKeys, sessionIdSchema, sessionKeys, tenantKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { passOver, sessionFields, type UpkeepDeps } from './upkeep-deps.ts';
 
@@ -31,7 +31,7 @@ type Deps = Pick<UpkeepDeps, 'redis' | 'fleet' | 'retentionMs' | 'logger'>;
 export async function readDue(deps: Deps, nowMs: number): Promise<IndexedSession[]> {
   const tenants = await listTenants(deps.redis, deps.fleet);
   const due = tenants.map((tenant) =>
-    readDueOf(tenant, deps, nowMs).catch((error) => passOver(error, { tenant }, deps.logger)),
+    readDueOf(tenant, deps, nowMs).catch((error) => passOver(error, { [ATTRIBUTES.tenant]: tenant }, deps.logger)),
   );
   return (await Promise.all(due)).flatMap((sessions) => sessions ?? []);
 }

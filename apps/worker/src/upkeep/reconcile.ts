@@ -13,7 +13,7 @@ import { ATTRIBUTES, approvalKeys, LIMITS, SCHEMA_VERSION, type SessionKeys, toC
 import { publishUnreachable } from './publish-unreachable.ts';
 import type { FoundSession } from './read-due.ts';
 import { endIfKeyUnknown } from './unknown-key.ts';
-import type { SeenSession, UpkeepDeps, UpkeepMemory } from './upkeep-deps.ts';
+import { type SeenSession, sessionFields, type UpkeepDeps, type UpkeepMemory } from './upkeep-deps.ts';
 
 /** Interval of sweeps while the session has entries, once after that, and while Redis is too full. */
 const SWEEP_ACTIVE_MS = 5_000;
@@ -79,7 +79,7 @@ async function releaseLoose(
   const wasLoose = seen.loose === held;
   seen.loose = isLoose ? held : undefined;
   if (!isLoose || !wasLoose) return false;
-  logger.warn({ [ATTRIBUTES.commandId]: toCommandId(keys.session, held) }, 'command.released');
+  logger.warn({ ...sessionFields(keys), [ATTRIBUTES.commandId]: toCommandId(keys.session, held) }, 'command.released');
   // The next round adds the job that the session needs.
   await answerHeld(redis, keys, held, { type: 'release' });
   return true;
@@ -108,7 +108,7 @@ async function ensureJob(
   deps: UpkeepDeps,
 ): Promise<void> {
   const { jobs, logger } = deps;
-  const log = { [ATTRIBUTES.sessionId]: keys.session };
+  const log = sessionFields(keys);
   // Only newer hosts understand this class, so they add the job.
   if ((parseClass(state.placementClass)?.schema ?? 0) > SCHEMA_VERSION) return;
   const parsed = parsePlacement(state.placement);

@@ -1,7 +1,7 @@
 import { failWaitingEntries, notify, type StoredSession } from '@shellfleet/mailbox';
 import { newSessionJob, type Placement, parseClass, placementClass, readBeats } from '@shellfleet/placement';
-import { ATTRIBUTES, type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
-import type { SeenSession, UpkeepDeps } from './upkeep-deps.ts';
+import { type SessionKeys, ShellfleetError } from '@shellfleet/protocol';
+import { type SeenSession, sessionFields, type UpkeepDeps } from './upkeep-deps.ts';
 
 /** Fails the waiting entries when no live host has had the seal key for `keyPatienceMs` (UPKEEP-6). */
 export async function endIfKeyUnknown(
@@ -24,7 +24,7 @@ export async function endIfKeyUnknown(
   const { tenant, session } = keys;
   const ended = await failWaitingEntries(redis, keys, state.generation, keyUnknown(session, keyId));
   await jobs.drop(newSessionJob(keys, state.generation, placement));
-  logger.error({ [ATTRIBUTES.sessionId]: session, keyId, ended: ended.length }, 'session.key-unknown');
+  logger.error({ ...sessionFields(keys), keyId, endedCommands: ended.length }, 'session.key-unknown');
   for (const { inbox, entryId, event } of ended) {
     await notify(redis, fleet.namespace, inbox, { tenant, session, entryId, event, result: '' });
   }

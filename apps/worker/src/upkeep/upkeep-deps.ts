@@ -2,7 +2,7 @@ import type { SessionJobs } from '@shellfleet/placement';
 import { ATTRIBUTES, type FleetKeys, type SessionKeys } from '@shellfleet/protocol';
 import { isRedisDown, isRedisFull, toQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
+import type { LogFields, Logger } from '../log/logger.ts';
 import type { IndexPosition } from './read-due.ts';
 
 /** Number of sessions that are read together. */
@@ -62,11 +62,14 @@ export function ignoreFull(error: unknown): undefined {
  * Logs an error about one session or tenant, whose keys may hold anything, and continues. Throws when Redis is down.
  * `about` names the session or tenant.
  */
-export function passOver(error: unknown, about: Record<string, string>, logger: Logger): undefined {
+export function passOver(error: unknown, about: LogFields, logger: Logger): undefined {
   if (isRedisFull(toQueueError(error))) return;
   if (isRedisDown(error, 'throw')) throw error;
   logger.warn({ err: error, ...about }, 'upkeep.failed');
 }
 
 /** Returns the fields of a log that name a session. */
-export const sessionFields = ({ session }: SessionKeys) => ({ [ATTRIBUTES.sessionId]: session });
+export const sessionFields = ({ tenant, session }: SessionKeys): LogFields => ({
+  [ATTRIBUTES.tenant]: tenant,
+  [ATTRIBUTES.sessionId]: session,
+});

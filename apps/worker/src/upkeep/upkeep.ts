@@ -74,7 +74,7 @@ async function runRound(deps: UpkeepDeps, memory: UpkeepMemory): Promise<void> {
   memory.streamBytes = nextStreamBytes(memory.streamBytes, await readMemory(redis));
   await trimIdleStreams(deps, memory);
   for (const host of await forgetHosts(redis, fleet, deps.retentionMs)) {
-    deps.logger.info({ 'host.id': host }, 'host.forgotten');
+    deps.logger.info({ 'other.host.id': host }, 'host.forgotten');
   }
 }
 

@@ -1,11 +1,11 @@
-import type { AuditEvent } from '@shellfleet/protocol';
+import { ATTRIBUTES, type AuditEvent, toCommandId } from '@shellfleet/protocol';
 import { createVerifier, type SealPlace, type Verifier } from '@shellfleet/sealing';
-import type { Logger } from 'pino';
 import { ANYONE_SUBMITS, type Signatures } from '../admission/create-admission.ts';
 import { requireSignatures } from '../admission/require-signatures.ts';
 import type { Audit } from '../audit/audit.ts';
 import { CountedEvents } from '../audit/counted-events.ts';
 import { digestOfKeys, type KeysSection } from '../config/keys-section.ts';
+import type { LogFields, Logger } from '../log/logger.ts';
 
 /** Returns what checks signatures. The audit and the log alone have the reason of a refusal. */
 export function askForSignatures(
@@ -17,7 +17,7 @@ export function askForSignatures(
   const refusals = countRefusals(audit);
   const report = (about: Pick<SealPlace, 'tenant' | 'session' | 'entry' | 'kind'>, problem: string) => {
     const { tenant, session, entry, kind } = about;
-    logger.warn({ tenant, session, entry, kind, problem }, 'signature.refused');
+    logger.warn({ ...fieldsOf(about), kind, problem }, 'signature.refused');
     refusals.add([tenant, session, entry, kind, problem].join('\n'), {
       tenant,
       event: { type: 'unauthorized', kind, session, entry, problem },
@@ -31,6 +31,15 @@ export function askForSignatures(
         signature === undefined ? 'it is not signed' : `the signature by ${signature.signer} has expired`,
       ),
     ),
+  };
+}
+
+/** Returns the fields of a log that name what was to be signed. A tool call has no session, and a close no entry. */
+function fieldsOf({ tenant, session, entry }: Pick<SealPlace, 'tenant' | 'session' | 'entry'>): LogFields {
+  return {
+    [ATTRIBUTES.tenant]: tenant,
+    ...(session !== '' && { [ATTRIBUTES.sessionId]: session }),
+    ...(entry !== '' && { [ATTRIBUTES.commandId]: toCommandId(session, entry) }),
   };
 }
 

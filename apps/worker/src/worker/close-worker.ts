@@ -36,6 +36,6 @@ export async function closeWorker(
   await host.jobs.close();
   await host.sandboxes.close();
   host.redis.disconnect();
-  host.logger.info({ ended: count - left, left }, 'worker.drained');
+  host.logger.info({ endedSessions: count - left, leftSessions: left }, 'worker.drained');
   return { ended: count - left, left };
 }

@@ -28,7 +28,7 @@ export function declareAfterReconnection({ host, sessions, heartbeat, settling }
     await heartbeat.recover(direct, async () => {
       const { changes } = history;
       if (changes === declared) return leases.renew((held) => jobs.renew(held, direct));
-      logger.warn({ 'host.id': hostId, sessions: sessions.size }, 'redis.replaced');
+      logger.warn({ sessions: sessions.size }, 'redis.replaced');
       await leases.renew((held) => jobs.declare(held, direct));
       await sessions.declare(direct);
       declared = changes;

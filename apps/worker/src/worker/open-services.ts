@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readAuditHeads } from '@shellfleet/mailbox';
-import { fleetKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, fleetKeys } from '@shellfleet/protocol';
 import { connectRedis, countCalls, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
-import type { Logger } from 'pino';
 import { ulid } from 'ulid';
 import type { Signatures } from '../admission/create-admission.ts';
 import { openAudit } from '../audit/file-audit.ts';
@@ -14,6 +13,7 @@ import { openStateDirectory, readSealKey, type StateDirectory } from '../host/st
 import { openJournal } from '../journal/journal.ts';
 import { watchRedisLosses } from '../journal/redis-losses.ts';
 import { joinOwnFleet } from '../lease/own-fleet.ts';
+import type { LogFields, Logger } from '../log/logger.ts';
 import { MetricsRegistry } from '../metrics/metrics-registry.ts';
 import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
 import { createOverflowLogs } from '../overflow-log/overflow-logs.ts';
@@ -33,10 +33,16 @@ export interface OpenServices {
   directory: StateDirectory;
 }
 
+/** Log of the process, which names the host in each line once that is known. */
+export interface WorkerLog extends Logger {
+  setBindings(fields: LogFields): void;
+}
+
 /** Opens the state directory, the connection to Redis, the sandboxes, the logs and the audit of a host. */
-export async function openServices(given: WorkerConfig, version: string, logger: Logger): Promise<OpenServices> {
+export async function openServices(given: WorkerConfig, version: string, logger: WorkerLog): Promise<OpenServices> {
   const directory = await openStateDirectory(given.stateDirectory, given.hostId);
   const { hostId, hostKey } = directory;
+  logger.setBindings({ [ATTRIBUTES.hostId]: hostId });
   const place = describeRedis(given.redisUrl);
   const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const { redis, history } = connected;

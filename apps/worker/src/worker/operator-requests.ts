@@ -30,9 +30,8 @@ export async function readOperatorRequests({ redis, fleet, hostId, logger }: Hos
     const { drained, cordoned } = made;
     if (found.drained === drained && found.cordoned === cordoned) return;
     made = found;
-    const host = { 'host.id': hostId };
-    if (found.drained !== drained) logger.info(host, found.drained ? 'worker.draining' : 'worker.drain-undone');
-    if (found.cordoned !== cordoned) logger.info(host, found.cordoned ? 'worker.cordoned' : 'worker.uncordoned');
+    if (found.drained !== drained) logger.info(found.drained ? 'worker.draining' : 'worker.drain-undone');
+    if (found.cordoned !== cordoned) logger.info(found.cordoned ? 'worker.cordoned' : 'worker.uncordoned');
     onChange();
   };
   return {

@@ -1,7 +1,7 @@
 import type { Docker } from '@shellfleet/vendor/dockerode';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import { readDiskSpace, type Space } from '../../host/free-space.ts';
+import type { Logger } from '../../log/logger.ts';
 import { type DiskBounds, DiskWatch } from './disk-watch.ts';
 import { isConflict, isNotFound } from './docker-errors.ts';
 import type { Engine } from './engine.ts';

@@ -1,5 +1,6 @@
-import type { Logger } from 'pino';
+import { ATTRIBUTES } from '@shellfleet/protocol';
 import { describeShortage, leastFree, type Space } from '../../host/free-space.ts';
+import type { Logger } from '../../log/logger.ts';
 
 // Limits the disk use of containers where the engine cannot. A container can exceed its limit until it is measured.
 //
@@ -157,7 +158,7 @@ export class DiskWatch {
   }
 
   async #end(containerId: string, bytes: number, why: string): Promise<void> {
-    this.#deps.logger?.warn({ 'container.id': containerId, bytes, why }, 'container.filled-disk');
+    this.#deps.logger?.warn({ [ATTRIBUTES.containerId]: containerId, bytes, reason: why }, 'container.filled-disk');
     await this.#deps.end(containerId);
   }
 

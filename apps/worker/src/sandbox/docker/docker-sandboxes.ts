@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import { parseKeyspace, type ResolvedSessionSpec } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import type { HostMemory } from '../../host/host-memory.ts';
+import type { Logger } from '../../log/logger.ts';
 import { deriveKeeperSecrets } from '../keeper-secrets.ts';
 import { makeWorkspace } from '../make-workspace.ts';
 import {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { type Docker, loadDockerode } from '@shellfleet/vendor/dockerode';
-import type { Logger } from 'pino';
+import type { Logger } from '../../log/logger.ts';
 import { isEngineReply } from './docker-errors.ts';
 
 // Calls the Docker engine with deadlines and a circuit breaker.

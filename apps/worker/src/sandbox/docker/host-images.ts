@@ -1,9 +1,15 @@
 import { createHash } from 'node:crypto';
 import { isListedImage, isMadeHere, type SessionImages, toDefaultImage, toWholeName } from '@shellfleet/policy';
-import { ensureShellfleetError, type HostImage, type RunningPull, ShellfleetError } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  ensureShellfleetError,
+  type HostImage,
+  type RunningPull,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import type { Docker } from '@shellfleet/vendor/dockerode';
-import type { Logger } from 'pino';
 import type { Space } from '../../host/free-space.ts';
+import type { Logger } from '../../log/logger.ts';
 import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 import { ImageRecord, type RecordedImage } from './image-record.ts';
@@ -168,7 +174,7 @@ export class HostImages {
     try {
       if ((await this.#inspect(image)) === undefined) {
         await this.pull(image);
-        this.#deps.logger?.info({ image }, 'image.prepulled');
+        this.#deps.logger?.info({ [ATTRIBUTES.imageName]: image }, 'image.prepulled');
       }
       this.#missing.delete(image);
     } catch (error) {

@@ -1,6 +1,6 @@
-import { type HostPool, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
+import { ATTRIBUTES, type HostPool, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
 import type { PoolSettings } from '../../config/pools-section.ts';
+import type { Logger } from '../../log/logger.ts';
 import { removeSandbox, sandboxFields } from '../../sandbox/remove-sandbox.ts';
 import { MissingImage, type Sandboxes, type SpareSandbox, type SpareSandboxes } from '../../sandbox/sandbox.ts';
 import { WarmShell } from './warm-shell.ts';
@@ -212,6 +212,6 @@ export class WarmPool {
     this.#failures += 1;
     this.#retryAt = performance.now() + pauseMs;
     this.#problem = err instanceof Error ? err.message : String(err);
-    this.#deps.logger.warn({ err, image: this.#settings.image, pauseMs }, 'pool.fill-failed');
+    this.#deps.logger.warn({ err, [ATTRIBUTES.imageName]: this.#settings.image, pauseMs }, 'pool.fill-failed');
   }
 }

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { type Repetition, repeat } from '@shellfleet/concurrency';
 import type { ColdReason, HostPool, ResolvedSessionSpec } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import type { PoolSettings } from '../../config/pools-section.ts';
+import type { Logger } from '../../log/logger.ts';
 import type { Sandbox, Sandboxes, SandboxImage, SessionRef } from '../../sandbox/sandbox.ts';
 import { WarmPool } from './warm-pool.ts';
 import type { WarmShell } from './warm-shell.ts';

@@ -1,9 +1,9 @@
 import { readFile, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isShellfleetError, sessionSpecSchema, tryJson } from '@shellfleet/protocol';
-import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { WorkerConfig } from '../../config/config.ts';
+import type { Logger } from '../../log/logger.ts';
 import { openDocker, type SandboxDirectories } from '../../sandbox/open-policies.ts';
 import type { Sandboxes, SandboxTransport } from '../../sandbox/sandbox.ts';
 import { connectShell } from '../connect-shell.ts';

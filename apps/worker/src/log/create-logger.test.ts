@@ -50,6 +50,22 @@ describe('the log of a worker', () => {
     ]);
   });
 
+  test('writes a field once when a child has that of its parent, or another value', () => {
+    const [line] = linesOf((logger) => {
+      const parent = logger.child({ [ATTRIBUTES.sessionId]: 'a' });
+      const child = parent.child({ [ATTRIBUTES.sessionId]: 'a', [ATTRIBUTES.tenant]: 't' });
+      child.child({ [ATTRIBUTES.tenant]: 'u', msg: 'said' }).info('session.opened');
+    });
+    expect(line).toEqual([
+      ['level', 'info'],
+      ['shellfleet.session.id', 'a'],
+      ['shellfleet.tenant.id', 't'],
+      ['other.shellfleet.tenant.id', 'u'],
+      ['other.msg', 'said'],
+      ['msg', 'session.opened'],
+    ]);
+  });
+
   test('writes errors, and lines without fields, unchanged', () => {
     const lines = linesOf((logger) => {
       logger.error(new Error('it broke'));

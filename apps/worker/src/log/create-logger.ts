@@ -1,16 +1,23 @@
-import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { LOG_LINE_FIELDS } from '@shellfleet/protocol';
+import {
+  type Bindings,
+  type ChildLoggerOptions,
+  type DestinationStream,
+  type Logger,
+  type LoggerOptions,
+  pino,
+} from 'pino';
 
 // LOG-1. A line has each name once: strict readers refuse duplicates, and others keep one of the values. A session's
-//     logger has bindings, and so does pino. Other fields of a call must not repeat their names.
+//     logger has bindings, and so does pino. The fields of a call or of a child must not repeat their names.
 // LOG-2. A log that takes nothing, as on a full disk, stops no session: lines wait in bounded memory. When it is full,
 //     the newest are dropped. The others are written when there is room.
 // LOG-3. While Redis is away, every call to it fails in the same way, many times a second. Such an error has its
 //     message instead of a stack.
 
+const LINE_FIELDS: ReadonlySet<string> = new Set(LOG_LINE_FIELDS);
 const MOST_WAITING_BYTES = 1024 * 1024;
 const REDIS_AWAY = /^(?:Stream isn't writeable|Connection is closed|Command timed out|connect ECONNREFUSED)/;
-/** Names that pino writes. */
-const PINO_NAMES = ['level', 'time', 'pid', 'hostname', 'msg'];
 
 export function createLogger(level: string, destination: DestinationStream = openLog(process.stdout.fd)): Logger {
   const options: LoggerOptions = {
@@ -22,7 +29,13 @@ export function createLogger(level: string, destination: DestinationStream = ope
       },
     },
   };
-  return pino(options, destination);
+  const logger = pino(options, destination);
+  const { child } = logger;
+  // Children inherit this method.
+  logger.child = function (this: Logger, fields: Bindings, of?: ChildLoggerOptions) {
+    return Reflect.apply(child, this, [withoutTaken(fields, this), of]);
+  } as typeof child;
+  return logger;
 }
 
 /** Opens the log (LOG-2). `file` is a descriptor or a path. */
@@ -34,7 +47,7 @@ export function openLog(file: number | string): DestinationStream {
 function withoutTaken(fields: unknown, logger: Logger): unknown {
   if (typeof fields !== 'object' || fields === null || fields instanceof Error) return fields;
   const bound = logger.bindings();
-  const isTaken = (name: string) => Object.hasOwn(bound, name) || PINO_NAMES.includes(name);
+  const isTaken = (name: string) => Object.hasOwn(bound, name) || LINE_FIELDS.has(name);
   if (!Object.keys(fields).some(isTaken)) return fields;
   return Object.fromEntries(
     Object.entries(fields).flatMap(([name, value]) => {
