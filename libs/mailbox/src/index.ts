@@ -38,6 +38,40 @@ export {
 } from './approvals/read.ts';
 export { isAsking, keepWanted, readAsked, stillAsks } from './approvals/still-asks.ts';
 export { recordWritten } from './approvals/written-files.ts';
+export type { BatchAccess, BatchLease } from './batches/access.ts';
+export {
+  appendResults,
+  BATCH_LEASE_MS,
+  type BatchEnd,
+  endBatch,
+  RENEW_BATCH_EVERY_MS,
+  releaseBatch,
+  renewBatch,
+  storeManifest,
+  storeOutputs,
+} from './batches/drive-batch.ts';
+export { type DueBatch, putOffBatch, readDueBatches, takeBatch } from './batches/find-batches.ts';
+export { listBatches } from './batches/list-batches.ts';
+export {
+  type BatchState,
+  readBatch,
+  readBlob,
+  readManifest,
+  readOutput,
+  readResultLines,
+  readTasks,
+  type StoredBatch,
+  type StoredTask,
+} from './batches/read-batch.ts';
+export {
+  blobNameOf,
+  cancelBatch,
+  type NewBatch,
+  noteBatch,
+  removeBatch,
+  storeBatch,
+  tooLarge as batchTooLarge,
+} from './batches/store-batch.ts';
 export { type Adopted, adopt } from './host/adopt.ts';
 export { announce } from './host/announce.ts';
 export { type Appended, append } from './host/append.ts';

@@ -16,9 +16,9 @@ const scripts = new Map(paths.map((path) => [nameOf(path), readFileSync(path, 'u
 
 describe('docs/protocol.md', () => {
   test('lists every script, and no other', () => {
-    const listed = [...document.matchAll(/^\| `((?:host|producer|upkeep|bullmq|approvals)\/[a-z-]+)` \|/gm)].map(
-      ([, name]) => name,
-    );
+    const listed = [
+      ...document.matchAll(/^\| `((?:host|producer|upkeep|bullmq|approvals|batches)\/[a-z-]+)` \|/gm),
+    ].map(([, name]) => name);
     expect(listed.sort()).toEqual([...scripts.keys()].sort());
   });
 
@@ -41,6 +41,9 @@ describe('docs/protocol.md', () => {
       ...Object.keys(protocol.approvalKeys('ns', 't'))
         .filter((name) => !['namespace', 'tenant', 'prefix'].includes(name))
         .map((name) => `approvalKeys().${name}`),
+      ...Object.keys(protocol.batchKeys('ns', 't', 'b'))
+        .filter((name) => !['namespace', 'tenant', 'name'].includes(name))
+        .map((name) => `batchKeys().${name}`),
       ...Object.keys(protocol.hostKeys('ns', 'h')).map((name) => `hostKeys().${name}`),
       ...Object.keys(protocol).filter((name) => /^[a-z]\w*Key$/.test(name)),
     ];
@@ -57,7 +60,9 @@ describe('docs/protocol.md', () => {
   });
 
   test('names every field that a script writes into the state or a record', () => {
-    const preludes = ['prelude.lua', 'approvals-prelude.lua'].map((path) => readFileSync(directory + path, 'utf8'));
+    const preludes = ['prelude.lua', 'approvals-prelude.lua', 'batches-prelude.lua'].map((path) =>
+      readFileSync(directory + path, 'utf8'),
+    );
     const sources = [...scripts.values(), ...preludes];
     const written = sources.flatMap((source) =>
       [...source.matchAll(/redis\.call\('HSET(?:NX)?', \w+(?:\([^)]*\))?, (.*)\)/g)].flatMap(([, fields = '']) =>

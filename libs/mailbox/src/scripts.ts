@@ -12,6 +12,10 @@ export const defineMailboxScript = (path: string): Script => defineLua(import.me
 export const defineApprovalsScript = (name: string): Script =>
   defineLua(import.meta.url, `approvals/${name}`, 'approvals-prelude');
 
+/** Defines a script on one detached batch: `batches/<name>.lua`, with its parts of their prelude. */
+export const defineBatchScript = (name: string): Script =>
+  defineLua(import.meta.url, `batches/${name}`, 'batches-prelude');
+
 /** Runs a mailbox script on a session's keys. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer. */
 export function runOnSession(
   redis: Redis,

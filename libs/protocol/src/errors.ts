@@ -24,6 +24,14 @@ export const ERRORS = {
     hint: 'See the message: a startup command failed, or the image has no shell.',
   },
   IDEMPOTENCY_CONFLICT: { retryable: false, hint: 'The key was used for another payload; use a new key.' },
+  BATCH_TOO_LARGE: {
+    retryable: false,
+    hint: 'Put large files into the image, or let `setup` fetch them; or run the batch without --detach.',
+  },
+  BATCH_NOT_FOUND: {
+    retryable: false,
+    hint: 'It was removed, or its retention is over; `shellfleet batch ls` lists the batches of the tenant.',
+  },
   INTERCEPTOR_FAILED: {
     retryable: false,
     hint: 'An interceptor of this process refused the submit or failed; see the cause. context.accepted is true when the command runs all the same.',

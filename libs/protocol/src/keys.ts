@@ -177,6 +177,33 @@ export const denialsKey = (keys: ApprovalKeys, session: string) => `${keys.prefi
  */
 export const confirmedKey = (keys: ApprovalKeys, answer: string) => `${keys.prefix}confirmed:${answer}`;
 
+/**
+ * Keys of a detached batch, on one Cluster slot. Only scripts write them. The slash distinguishes their hash tag from
+ * that of a session.
+ */
+export function batchKeys(namespace: string, tenant: string, name: string) {
+  const prefix = `${namespace}:{${tenant}:batch/${name}}:`;
+  return {
+    namespace,
+    tenant,
+    name,
+    /** Hash with the state of the batch, its lease, its progress, and its options, sealed. */
+    state: `${prefix}state`,
+    /** Hash of the tasks: number of a piece → piece of lines of JSON, sealed. */
+    tasks: `${prefix}tasks`,
+    /** hash, until the end of the batch: `<blob>.<number>` → piece of a packed file or directory, sealed */
+    files: `${prefix}files`,
+    /** stream, ids from 1-0, fields `l` (lines that end in it) and `d`: pieces of the result lines, sealed */
+    results: `${prefix}results`,
+    /** Hash of the outputs: digest of run and path → packed file or directory, sealed. */
+    outputs: `${prefix}outputs`,
+  };
+}
+export type BatchKeys = ReturnType<typeof batchKeys>;
+
+/** sorted set: name of a detached batch of the tenant → when it expires (ms, by the clock of Redis), or infinity */
+export const batchesKey = (namespace: string, tenant: string) => `${namespace}:{${tenant}:}:batches`;
+
 /** String with the quotas of a tenant that has any, TenantQuotas as JSON. */
 export const quotasKey = (namespace: string, tenant: string) => `${tenantPrefix(namespace, tenant)}quotas`;
 /** string, 10 s: bytes that a tenant with a quota of disk has on all hosts, as upkeep has summed them last */
@@ -232,6 +259,13 @@ export interface FleetKeys {
   queues: string;
   /** sorted set: name of a queue of sessions that may have waiting jobs → 0 */
   waitingQueues: string;
+  /**
+   * list of `<tenant> <name>` of batches that producers have detached, to which a producer can only add. Hosts move the
+   * items to `batches`.
+   */
+  batchesNoted: string;
+  /** sorted set: `<tenant> <name>` of a detached batch → when a host looks at it next (ms, by the clock of Redis) */
+  batches: string;
   /** string, expires: guard of the search for jobs whose lock ran out */
   requeued: string;
   /**
@@ -297,6 +331,8 @@ export function fleetKeys(namespace: string): FleetKeys {
     tenants: `${shared}:tenants`,
     queues: `${shared}:queues`,
     waitingQueues: `${shared}:waiting-queues`,
+    batchesNoted: `${shared}:batches-noted`,
+    batches: `${shared}:batches`,
     requeued: `${shared}:requeued`,
     demand: `${shared}:demand`,
     asking: `${shared}:asking`,

@@ -58,6 +58,14 @@ export const LIMITS = {
   /** A tool that no host has offered for this long is unknown, so a call of it fails instead of waiting. */
   toolKnownMs: 86_400_000,
   toolMemoryBytes: 536_870_912,
+  /** Tasks and files of a detached batch together, sealed. */
+  detachedBatchBytes: 67_108_864,
+  /** Outputs of one run of a task of a detached batch, sealed. */
+  detachedTaskOutputBytes: 4_194_304,
+  /** Outputs and result lines of a detached batch, sealed. Only outputs are refused. */
+  detachedOutputBytes: 1_073_741_824,
+  /** Characters of the name of a detached batch. */
+  batchNameChars: 64,
   secretBytes: 16_384,
   redactionRules: 64,
   redactionPatternChars: 1_000,

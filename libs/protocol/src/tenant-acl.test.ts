@@ -20,6 +20,7 @@ describe('the access list of a tenant', () => {
         '%R~<ns>:{x0}:host:*:tools',
         '%R~<ns>:{tools}:known',
         '%W~<ns>:{x0}:noted',
+        '%W~<ns>:{x0}:batches-noted',
         '%W~<ns>:{tools}:noted',
         '%W~<ns>:{x0}:host:*:callers',
         '&<ns>:{x0}:wakeups',

@@ -68,7 +68,7 @@ export function tenantAclLine(namespace: string, tenant: string): string {
     ...[sessionKeys(keyspace, tenant, '*').feed, approvalKeys(keyspace, tenant).feed, toolEventsKey(fleet, tenant)],
     ...[inboxChannel(keyspace, tenant, '*'), wakeUpsChannel(keyspace, tenant, '*')],
   ];
-  const noted = [fleet.noted, fleet.toolsNoted, host.callers].map((key) => `%W~${key}`);
+  const noted = [fleet.noted, fleet.batchesNoted, fleet.toolsNoted, host.callers].map((key) => `%W~${key}`);
   const wakeUps = [fleet.sessionsWakeUps, fleet.toolsWakeUps, host.wakeUps].map((channel) => `&${channel}`);
   return [
     `ACL SETUSER tenant-${tenant} reset on >PASSWORD`,

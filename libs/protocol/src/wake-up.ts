@@ -54,6 +54,8 @@ const wakeUpSchema = z.discriminatedUnion('type', [
   }),
   /** To all hosts: the configuration of the fleet has changed. */
   z.object({ type: z.literal('configuration') }),
+  /** To all hosts: a detached batch waits for a worker. */
+  z.object({ type: z.literal('batches') }),
   /** To all hosts: a call of the tool was added. */
   z.object({ type: z.literal('tool'), name: toolNameSchema }),
 ]);

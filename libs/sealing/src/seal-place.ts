@@ -7,9 +7,11 @@ export interface SealPlace {
   readonly namespace: string;
   readonly tenant: string;
   readonly session: string;
-  /** Id of the entry, question, file operation or call, `<terminal>.<message number>`, or empty for the session. */
+  /**
+   * Id of the entry, question, file operation, call or batch, `<terminal>.<message number>`, or empty for the session.
+   */
   readonly entry: string;
-  readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind;
+  readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind | BatchKind;
   /**
    * Plain fields that are stored next to the value and fixed when it is sealed: the generation, and how an entry runs.
    */
@@ -27,6 +29,18 @@ type TerminalKind = 'terminal-input' | 'terminal-output';
 type ToolKind = 'tool-args' | 'tool-cancel' | 'tool-result';
 /** Kinds that belong to a tenant. Their `entry` is the id of the question. */
 type ApprovalKind = 'approval-question' | 'approval-grant' | 'approval-answer';
+/**
+ * Kinds of a detached batch: its options, a piece of its tasks, of a file or of its results, an output, its manifest,
+ * and why it failed as a whole.
+ */
+type BatchKind =
+  | 'batch-head'
+  | 'batch-tasks'
+  | 'batch-file'
+  | 'batch-results'
+  | 'batch-output'
+  | 'batch-manifest'
+  | 'batch-failure';
 /** Place of a payload. The payload runs only in its own generation, and in the way that its submitter asked for. */
 interface PayloadPlace {
   id: string;
@@ -74,6 +88,15 @@ export function sealPlace(
   tenant: Pick<SessionKeys, 'namespace' | 'tenant'>,
   question: { question: string },
 ): SealPlace;
+/**
+ * Returns the place of a value of a detached batch. `id` is the id of its submission, and `part` names the value among
+ * those of its kind.
+ */
+export function sealPlace(
+  kind: BatchKind,
+  tenant: Pick<SessionKeys, 'namespace' | 'tenant'>,
+  batch: { batch: string; id: string; part: string },
+): SealPlace;
 export function sealPlace(
   kind: SealPlace['kind'],
   of: SessionPlace | Pick<SessionKeys, 'namespace' | 'tenant'> | Pick<FleetKeys, 'namespace'>,
@@ -83,6 +106,10 @@ export function sealPlace(
   if (typeof what === 'object' && 'question' in what) {
     const { tenant } = of as SessionPlace;
     return place({ namespace, tenant, session: '', entry: what.question, kind, beside: [] });
+  }
+  if (typeof what === 'object' && 'batch' in what) {
+    const { tenant } = of as SessionPlace;
+    return place({ namespace, tenant, session: `batch/${what.batch}`, entry: what.id, kind, beside: [what.part] });
   }
   if (typeof what === 'object' && 'name' in what)
     return place({ namespace, tenant: what.tenant, session: what.name, entry: what.id, kind, beside: [] });
@@ -103,7 +130,8 @@ type Placed =
   | PayloadPlace
   | { terminal: string; number: number }
   | { tenant: string; name: string; id: string }
-  | { question: string };
+  | { question: string }
+  | { batch: string; id: string; part: string };
 
 function place(fields: Omit<SealPlace, typeof built>): SealPlace {
   return fields as SealPlace;

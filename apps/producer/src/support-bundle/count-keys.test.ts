@@ -1,4 +1,4 @@
-import { approvalKeys, fleetKeys, hostKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
+import { approvalKeys, batchKeys, fleetKeys, hostKeys, recordKey, sessionKeys } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { kindOf } from './count-keys.ts';
 
@@ -11,6 +11,7 @@ describe('the kind of a key', () => {
     [approvalKeys('ns:0123456789ab', 'acme').questions, '{tenant}:questions'],
     [hostKeys('ns:0123456789ab', 'host-7').alive, '{fleet}:host:*:alive'],
     [fleetKeys('ns:0123456789ab').retention, '{fleet}:retention'],
+    [batchKeys('ns:0123456789ab', 'acme', 'nightly').results, '{batch}:results'],
     ['something else', '(other)'],
   ])('of %s is %s', (key, kind) => {
     expect(kindOf(key)).toBe(kind);

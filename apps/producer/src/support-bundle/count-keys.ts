@@ -50,7 +50,7 @@ async function count(node: Redis, key: string, counts: Map<string, { keys: numbe
 export function kindOf(key: string): string {
   const [, inner, rest = ''] = /^.*?\{([^}]*)\}:(.*)$/.exec(key) ?? [];
   if (inner === undefined) return '(other)';
-  const owner = inner === 'x0' ? 'fleet' : inner.endsWith(':') ? 'tenant' : 'session';
+  const owner = inner === 'x0' ? 'fleet' : inner.endsWith(':') ? 'tenant' : inner.includes('/') ? 'batch' : 'session';
   const [name = '', ...more] = rest.split(':');
   return `{${owner}}:${[name, ...more.map((word) => (FIXED_WORDS.has(word) ? word : '*'))].join(':')}`;
 }

@@ -1,0 +1,11 @@
+-- append: add one piece of the result lines.
+-- ARGV 1 fence · 2 host · 3 number of the piece, from 1 · 4 number of lines that end in it · 5 the piece, sealed
+-- Returns 1 stored (again) · 0 another one drives the batch, or an earlier piece is missing
+if not is_driver() then return 0 end
+local count, number = redis.call('XLEN', results), tonumber(ARGV[3])
+if number <= count then return 1 end
+if number > count + 1 then return 0 end
+redis.call('XADD', results, number .. '-0', 'l', ARGV[4], 'd', ARGV[5])
+redis.call('HINCRBY', state, 'lines', ARGV[4])
+redis.call('HINCRBY', state, 'resultBytes', #ARGV[5])
+return 1

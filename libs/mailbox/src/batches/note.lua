@@ -1,0 +1,6 @@
+-- note: replace the manifest of a batch.
+-- ARGV 1 fence · 2 host · 3 the manifest, sealed
+-- Returns 1 stored · 0 another one drives the batch
+if not is_driver() then return 0 end
+redis.call('HSET', state, 'manifest', ARGV[3])
+return 1

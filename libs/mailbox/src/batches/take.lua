@@ -1,0 +1,16 @@
+-- take: become the driver of a batch that has none, or whose driver has not renewed its lease.
+-- ARGV 1 host · 2 id of this call · 3 ms of the lease
+-- Returns {1, id, fence, pieces of results} taken (again) · {0, state or '', ms until its lease ends} not taken
+local id, phase, fence, taker, lease_until, started =
+  unpack(redis.call('HMGET', state, 'id', 'state', 'fence', 'taker', 'leaseUntil', 'startedAt'))
+local now = now_ms()
+if phase == 'running' and taker == ARGV[2] then return {1, id, fence, redis.call('XLEN', results)} end
+local left = phase == 'running' and tonumber(lease_until or 0) - now or 0
+if (phase ~= 'waiting' and phase ~= 'running') or left > 0 then return {0, phase or '', text_of(left)} end
+fence = redis.call('HINCRBY', state, 'fence', 1)
+redis.call('HSET', state, 'state', 'running', 'host', ARGV[1], 'taker', ARGV[2], 'leaseUntil', text_of(now + ARGV[3]))
+if not started then redis.call('HSET', state, 'startedAt', text_of(now)) end
+-- The last driver may have died between the pieces of a line. The mark makes readers drop these pieces.
+local last = redis.call('XREVRANGE', results, '+', '-', 'COUNT', 1)[1]
+if last and last[2][2] == '0' then redis.call('XADD', results, redis.call('XLEN', results) + 1 .. '-0', 'l', '-1', 'd', '') end
+return {1, id, text_of(fence), redis.call('XLEN', results)}

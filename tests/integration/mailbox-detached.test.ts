@@ -1,0 +1,224 @@
+import {
+  appendResults,
+  type BatchAccess,
+  type BatchLease,
+  blobNameOf,
+  cancelBatch,
+  endBatch,
+  listBatches,
+  type NewBatch,
+  readBatch,
+  readBlob,
+  readDueBatches,
+  readManifest,
+  readOutput,
+  readResultLines,
+  readTasks,
+  releaseBatch,
+  removeBatch,
+  renewBatch,
+  type StoredTask,
+  storeBatch,
+  storeManifest,
+  storeOutputs,
+  takeBatch,
+} from '@shellfleet/mailbox';
+import { batchKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
+import { createSealer, createSealKey } from '@shellfleet/sealing';
+import { ulid } from 'ulid';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newNamespace } from '../support/mailbox-session.ts';
+import { redis, useMailbox } from '../support/open-mailbox.ts';
+
+useMailbox();
+
+// What is stored of a detached batch, and who may change it.
+
+const sealer = createSealer([createSealKey()]);
+let access: BatchAccess;
+let namespace: string;
+beforeEach(() => {
+  namespace = newNamespace();
+  access = { redis, sealer, fleet: fleetKeys(namespace), keys: batchKeys(namespace, 't1', 'nightly') };
+});
+
+const newBatch = (more: Partial<NewBatch> = {}): NewBatch => ({
+  ...{ id: ulid(), by: 'ada@desk', options: { repeats: 2 }, tasks: [{ task: { id: 'a', script: 'true' } }] },
+  files: new Map(),
+  ...more,
+});
+
+/** Does what a host does that looks for batches: it takes the first that it finds. */
+async function take(host: string) {
+  const [due] = await readDueBatches(redis, access.fleet, 10);
+  return due && takeBatch(access, due, host);
+}
+
+async function takeAs(host: string): Promise<BatchLease> {
+  const taken = await take(host);
+  if (taken === undefined) throw new Error('nothing was due');
+  return taken.lease;
+}
+
+/** Lets the time of the present driver be over. */
+async function outlive(): Promise<void> {
+  await redis.hset(access.keys.state, 'leaseUntil', 1);
+  await redis.zadd(access.fleet.batches, 1, 't1 nightly');
+}
+
+async function storedLines(id: string): Promise<string[]> {
+  const pages = await Array.fromAsync(readResultLines(access, id));
+  return pages.flatMap(({ lines }) => lines);
+}
+
+const lives = async () => Promise.all((await redis.keys(`${namespace}:{t1:batch/*`)).map((key) => redis.pttl(key)));
+
+describe('a detached batch', () => {
+  test('has its tasks, files and options for the host that takes it', async () => {
+    const packed = Buffer.alloc(2_500_000, 'packed');
+    const blob = blobNameOf(sealer, packed);
+    const long = { task: { id: 'long', script: 'x'.repeat(1_500_000) }, blobs: { '/workspace/f': blob } };
+    const tasks: StoredTask[] = [...Array.from({ length: 3_000 }, (_, n) => ({ task: { id: `${n}` } })), long];
+    const batch = newBatch({ tasks, files: new Map([[blob, packed]]) });
+    expect(await storeBatch(access, batch)).toBe('stored');
+    const taken = await take('h1');
+    expect(taken).toMatchObject({ batch: { state: 'running', by: 'ada@desk', tasks: 3_001 }, options: { repeats: 2 } });
+    expect(await Array.fromAsync(readTasks(access, batch.id))).toEqual(tasks);
+    expect(Buffer.concat(await Array.fromAsync(readBlob(access, batch.id, blob))).equals(packed)).toBe(true);
+    expect(await Array.fromAsync(listBatches(access, { namespace, tenant: 't1' }))).toMatchObject([{ id: batch.id }]);
+    expect((await lives()).every((life) => life === -1)).toBe(true);
+  });
+
+  test('is refused when it is too large, and nothing of it is stored', async () => {
+    const packed = Buffer.alloc(LIMITS.detachedBatchBytes * 0.8);
+    const files = new Map([['blob', packed]]);
+    await expect(storeBatch(access, newBatch({ files }))).rejects.toMatchObject({ code: 'BATCH_TOO_LARGE' });
+    expect(await redis.keys(`${namespace}:*`)).toEqual([]);
+  });
+
+  test('is stored once when it is submitted again, and refuses another of its name', async () => {
+    await storeBatch(access, newBatch());
+    expect(await storeBatch(access, newBatch())).toBe('same');
+    await expect(storeBatch(access, newBatch({ options: {} }))).rejects.toMatchObject({
+      code: 'IDEMPOTENCY_CONFLICT',
+      message: expect.stringContaining('nightly and is waiting'),
+    });
+  });
+
+  test('is not driven before all of it is stored', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    await redis.hset(access.keys.state, 'state', 'storing');
+    expect(await take('h1')).toBeUndefined();
+    expect(await redis.zscore(access.fleet.batches, 't1 nightly')).not.toBeNull();
+  });
+
+  test('has one driver, which another one follows when its lease is over', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    const first = await takeAs('h1');
+    await appendResults(first, ['1', '2']);
+    await redis.zadd(access.fleet.batches, 1, 't1 nightly');
+    expect(await take('h2')).toBeUndefined();
+    await outlive();
+    const second = await takeAs('h2');
+    await expect(appendResults(first, ['3'])).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    await expect(renewBatch(first)).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    await expect(storeOutputs(first, 'a', [{ path: '/o', packed: Buffer.of(1) }])).rejects.toThrow('does not drive');
+    await appendResults(second, ['4']);
+    expect(await storedLines(batch.id)).toEqual(['1', '2', '4']);
+    await releaseBatch(second);
+    await appendResults(await takeAs('h1'), ['5']);
+    expect(await readBatch(access)).toMatchObject({ host: 'h1', lines: 4 });
+  });
+
+  test('stores a piece of the results once, also when it arrives twice', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    const lease = await takeAs('h1');
+    const copy = { ...lease };
+    await appendResults(lease, ['1']);
+    await appendResults(copy, ['1']);
+    await appendResults(lease, ['2']);
+    expect(await storedLines(batch.id)).toEqual(['1', '2']);
+  });
+
+  test('drops the beginning of a long line whose driver died in it', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    const first = await takeAs('h1');
+    let left = 3;
+    const seal: typeof sealer.seal = (...args) => {
+      if (left-- === 0) throw new Error('the driver dies');
+      return sealer.seal(...args);
+    };
+    const dies = appendResults({ ...first, sealer: { ...sealer, seal } }, ['1', 'x'.repeat(2_500_000)]);
+    await expect(dies).rejects.toThrow('the driver dies');
+    expect(await storedLines(batch.id)).toEqual(['1']);
+    await outlive();
+    const second = await takeAs('h2');
+    await appendResults(second, ['2', 'y'.repeat(2_500_000)]);
+    expect((await storedLines(batch.id)).map((line) => line.length)).toEqual([1, 1, 2_500_000]);
+  });
+
+  test('keeps outputs that fit, and returns an error for each other one', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    const lease = await takeAs('h1');
+    const large = Buffer.alloc(LIMITS.detachedTaskOutputBytes);
+    const errors = await storeOutputs(lease, 'a#1', [
+      { path: '/large', packed: large },
+      { path: '/small', packed: Buffer.from('one') },
+    ]);
+    expect(errors).toMatchObject({ '/large': { code: 'FILE_TOO_LARGE' } });
+    await redis.hset(access.keys.state, 'resultBytes', LIMITS.detachedOutputBytes);
+    expect(await storeOutputs(lease, 'a#2', [{ path: '/small', packed: Buffer.from('two') }])).toMatchObject({
+      '/small': { code: 'FILE_TOO_LARGE', message: expect.stringContaining('1024 MiB') },
+    });
+    expect(await readOutput(access, batch.id, 'a#1', '/small')).toEqual(Buffer.from('one'));
+    expect(await readOutput(access, batch.id, 'a#2', '/small')).toBeUndefined();
+  });
+
+  test('expires as a whole after its end, and is then forgotten', async () => {
+    const packed = Buffer.from('file');
+    const batch = newBatch({ files: new Map([['blob', packed]]) });
+    await storeBatch(access, batch);
+    const lease = await takeAs('h1');
+    await storeManifest(lease, { name: 'nightly' });
+    await appendResults(lease, ['1']);
+    await endBatch(lease, { stoppedBy: 'failure', totals: { tasks: 1 }, progress: {} });
+    await endBatch(lease, { stoppedBy: 'failure', totals: { tasks: 1 }, progress: {} });
+    expect(await readBatch(access)).toMatchObject({ state: 'ended', stoppedBy: 'failure', totals: { tasks: 1 } });
+    expect(await readManifest(access, batch.id)).toEqual({ name: 'nightly' });
+    expect(await redis.exists(access.keys.files)).toBe(0);
+    expect((await lives()).every((life) => life > 0)).toBe(true);
+    expect([await redis.zcard(access.fleet.batches), await take('h2')]).toEqual([0, undefined]);
+    await expect(renewBatch(lease)).rejects.toMatchObject({ code: 'LEASE_LOST' });
+    expect(await removeBatch(access, batch.id)).toBe(true);
+    expect(await Array.fromAsync(listBatches(access, { namespace, tenant: 't1' }))).toEqual([]);
+  });
+
+  test('ends at once when it is cancelled undriven, else its driver is asked', async () => {
+    const [waiting, running] = [newBatch(), newBatch()];
+    await storeBatch(access, waiting);
+    expect(await cancelBatch(access, waiting.id, 'enough')).toBe('ended');
+    expect(await cancelBatch(access, waiting.id, 'enough')).toBe('over');
+    await removeBatch(access, waiting.id);
+    await storeBatch(access, running);
+    const lease = await takeAs('h1');
+    expect(await cancelBatch(access, running.id, 'enough')).toBe('asked');
+    expect(await renewBatch(lease, { done: 1 })).toEqual({ cancel: 'enough' });
+    expect(await removeBatch(access, running.id)).toBe(false);
+    expect(await readBatch(access)).toMatchObject({ cancel: 'enough', progress: { done: 1 } });
+  });
+
+  test('opens under no other name, and not as another submission', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    const other = batchKeys(namespace, 't1', 'other');
+    await redis.copy(access.keys.state, other.state);
+    await redis.copy(access.keys.tasks, other.tasks);
+    await expect(Array.fromAsync(readTasks({ ...access, keys: other }, batch.id))).rejects.toThrow('does not open');
+    await expect(Array.fromAsync(readTasks(access, ulid()))).rejects.toThrow('does not open');
+  });
+});
