@@ -1,6 +1,8 @@
 import { isLogField } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 describe('the log of a worker', () => {
   // S1-53
@@ -36,5 +38,34 @@ describe('the log of a worker', () => {
     const started = lines.findIndex((line) => line.includes('"worker.started"'));
     expect(lines.slice(started).filter((line) => !line.includes('"host.id":'))).toEqual([]);
     expect(log).not.toContain('word-');
+  });
+
+  test('is read from another machine, across a restart of the worker', async () => {
+    await using stack = await startFleet();
+    const cli = new FleetCli(stack);
+    const [worker] = stack.workers;
+    const shown = await cli.text(['logs', '--host', 'h1', '--tail', '2', '--json']);
+    const last = shown.stdout.trimEnd().split('\n');
+    expect(last).toHaveLength(2);
+    expect(last.filter((line) => !worker?.log.includes(`${line}\n`))).toEqual([]);
+    const following = cli.start(['logs', '--host', 'h1', '-f', '--since', '1h']);
+    const untilSaid = (words: string, times = 1) =>
+      until(
+        () => `${following.output().stdout}${following.output().stderr}`,
+        (text) => text.split(words).length > times,
+      );
+    await untilSaid('worker.started slots=10');
+    await worker?.kill();
+    await untilSaid('h1 does not reply');
+    await worker?.start();
+    await untilSaid('another worker process');
+    await untilSaid('worker.started slots=10', 2);
+    following.child.kill('SIGKILL');
+    expect(await cli.text(['logs', '--host', 'h2'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('This fleet has no host "h2"'),
+    });
+    expect(await cli.text(['logs', '--host', 'h1', '--since', 'tomorrow'])).toMatchObject({ exitCode: 2 });
+    expect(await cli.text(['logs', 'a-session', '--host', 'h1'])).toMatchObject({ exitCode: 2 });
   });
 });

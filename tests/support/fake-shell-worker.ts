@@ -12,6 +12,7 @@ import {
   HostMemory,
   logErrorsInto,
   MetricsRegistry,
+  RecentLines,
   type Rules,
   type RunScript,
 } from '@shellfleet/worker/test-support';
@@ -84,6 +85,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
       close: () => {},
     },
     hostMemory: new HostMemory(),
+    recentLines: new RecentLines(id),
     metrics,
     redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {

@@ -9,8 +9,8 @@ import { RuleFiles } from './admission/rule-files.ts';
 import { auditAnswers } from './approvals/audit-answers.ts';
 import type { Audit } from './audit/audit.ts';
 import { ConfigError, readConfig, type WorkerConfig } from './config/config.ts';
-import { createLogger } from './log/create-logger.ts';
 import type { Logger } from './log/logger.ts';
+import { openLog } from './log/open-log.ts';
 import { toSessionBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/hosting.ts';
@@ -83,9 +83,10 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   // A signal during the start waits until the sandboxes of an earlier worker are found, because SIGINT ends them too.
   const asked = untilAskedToStop();
   const given = readConfig();
-  const logger = createLogger(given.logLevel);
+  const log = openLog(given.logLevel);
+  const { logger } = log;
   const ruleFiles = new RuleFiles(given.file.rules, logger);
-  const { services, tools, signatures, directory } = await openServices(given, VERSION, logger);
+  const { services, tools, signatures, directory } = await openServices(given, VERSION, log);
   const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const { unchecked } = settings.file.allow;

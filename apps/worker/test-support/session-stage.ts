@@ -18,6 +18,7 @@ import { HostMemory } from '../src/host/host-memory.ts';
 import { TenantUses } from '../src/host/tenant-use.ts';
 import type { BegunId, Journal } from '../src/journal/journal.ts';
 import type { Lease } from '../src/lease/leases.ts';
+import { RecentLines } from '../src/log/recent-lines.ts';
 import type { OverflowLogs } from '../src/overflow-log/overflow-logs.ts';
 import { RunningEntries } from '../src/run/entry-run.ts';
 import { HostedSession } from '../src/session/hosted-session.ts';
@@ -120,6 +121,7 @@ export function open(
     hostAdmission: admission,
     approvals: { starts: new StartsUnderWay() } as never,
     logger: pino({ level: 'silent' }),
+    recentLines: new RecentLines('boot-1'),
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;
   return { mailbox, sandboxes, lease, jobs, journal, session, keeper, host };

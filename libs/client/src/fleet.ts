@@ -27,6 +27,7 @@ import {
   pruneHostImages,
   pullHostImage,
 } from './hosts/host-images.ts';
+import { type HostLogLine, type HostLogOptions, readHostLog } from './hosts/host-log.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
 import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
@@ -234,6 +235,15 @@ export class Fleet implements AsyncDisposable {
    */
   removeHost(id: string): Promise<void> {
     return removeHost(this.#view, id);
+  }
+
+  /**
+   * Yields the last lines that a host's worker has logged, as far as it keeps them (about 1 MiB); with `follow` also
+   * later ones. It is for operators, because a log has ids of all tenants. Rejects with COMMAND_INVALID for an unknown
+   * host, and HOST_UNREACHABLE for one that is down.
+   */
+  hostLog(host: string, options: HostLogOptions = {}): AsyncGenerator<HostLogLine> {
+    return readHostLog(this.#view, host, options);
   }
 
   /** Lists the images of a host that sessions may name. Rejects with COMMAND_INVALID for an unknown host. */

@@ -114,6 +114,7 @@ export type { ApplyOptions } from './hosts/apply-configuration.ts';
 export type { DrainOptions } from './hosts/drain-host.ts';
 export { FleetHosts } from './hosts/fleet-hosts.ts';
 export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.ts';
+export type { HostLogLine, HostLogOptions } from './hosts/host-log.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';

@@ -7,6 +7,7 @@ import { imageNameSchema } from './image-name.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
+import { workerLogPageSchema, workerLogRequestSchema } from './worker-log.ts';
 
 /**
  * A host without a heartbeat for this time is unreachable. Its sessions get an event within 5 s: this time, and the
@@ -267,11 +268,13 @@ export const hostReplySchemas = {
   ]),
   /** Images that were removed, or that would be. */
   'prune-images': z.array(hostImageSchema),
+  /** The last lines of the log of the host's worker. */
+  'worker-log': workerLogPageSchema,
 } as const;
 
 const offsetSchema = z.number().int().min(0);
 
-/** Requests of operators about the host itself. Their call has an empty session. */
+/** Requests of operators about the images of the host. Their call has an empty session. */
 const imageRequestSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('images') }),
   z.object({ type: z.literal('pull-image'), image: imageNameSchema }),
@@ -298,7 +301,10 @@ const sessionRequestSchema = z.discriminatedUnion('type', [
 ]);
 export type SessionRequest = z.infer<typeof sessionRequestSchema>;
 export type ImageRequest = z.infer<typeof imageRequestSchema>;
-export type HostRequest = SessionRequest | ImageRequest;
+/** Requests of operators. */
+const operatorRequestSchema = z.discriminatedUnion('type', [...imageRequestSchema.options, workerLogRequestSchema]);
+export type OperatorRequest = z.infer<typeof operatorRequestSchema>;
+export type HostRequest = SessionRequest | OperatorRequest;
 export type LogRequest = Extract<HostRequest, { type: 'log' }>;
 export type HostReply<T extends HostRequest['type']> = z.infer<(typeof hostReplySchemas)[T]>;
 
@@ -349,7 +355,7 @@ export const operatorCallSchema = z.discriminatedUnion('type', [
     session: z.literal(''),
     id: z.string(),
     inbox: z.string(),
-    request: imageRequestSchema,
+    request: operatorRequestSchema,
   }),
 ]);
 export type OperatorCall = z.infer<typeof operatorCallSchema>;

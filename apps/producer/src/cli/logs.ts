@@ -10,6 +10,7 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { findById } from './find-by-id.ts';
+import { showHostLog } from './host-log.ts';
 import { sayRedactedFormats } from './redacted-formats.ts';
 import { showChunk } from './show-command.ts';
 import { TailLines } from './tail-lines.ts';
@@ -17,6 +18,7 @@ import type { CliOutput } from './terminal.ts';
 import { parseCount, parseSize } from './units.ts';
 
 interface Flags {
+  host?: string;
   follow?: boolean;
   since?: string;
   tail?: number;
@@ -29,15 +31,21 @@ interface Flags {
 export function registerLogs(program: Command, context: Context): void {
   program
     .command('logs')
-    .description('show the output of a command, or of all commands of a session')
-    .argument('<command|session>')
+    .description('show the output of a command, or of all commands of a session, or the log of the worker of a host')
+    .argument('[command|session]')
+    .addOption(new Option('--host <id>', 'the log of the worker of this host').env('SHELLFLEET_LOGS_HOST'))
     .addOption(new Option('-f, --follow', 'continue until the command ends').env('SHELLFLEET_LOGS_FOLLOW'))
     .addOption(
       new Option('--tail <lines>', 'only the last lines, of both streams together')
         .argParser(parseCount)
         .env('SHELLFLEET_LOGS_TAIL'),
     )
-    .addOption(new Option('--since <id>', 'only the output after this chunk').env('SHELLFLEET_LOGS_SINCE'))
+    .addOption(
+      new Option(
+        '--since <id>',
+        'only the output after this chunk; with --host: only lines since 10m ago, or since a time',
+      ).env('SHELLFLEET_LOGS_SINCE'),
+    )
     .addOption(
       new Option('--stream <name>', 'only this stream').choices(['stdout', 'stderr']).env('SHELLFLEET_LOGS_STREAM'),
     )
@@ -52,7 +60,16 @@ export function registerLogs(program: Command, context: Context): void {
         .env('SHELLFLEET_LOGS_LENGTH'),
     )
     .addOption(jsonFlag())
-    .action((id: string, flags: Flags) => logs(context, id, flags));
+    .action((id: string | undefined, flags: Flags) => show(context, id, flags));
+}
+
+function show(context: Context, id: string | undefined, { host, ...flags }: Flags): Promise<void> {
+  if ((id === undefined) === (host === undefined))
+    throw new ShellfleetError('COMMAND_INVALID', 'Name a command or a session, or a host with --host.');
+  if (host === undefined) return logs(context, id ?? '', flags);
+  if (flags.stream !== undefined) throw new ShellfleetError('COMMAND_INVALID', 'logs has no --stream of a host.');
+  refuse(flags, ['offset', 'length'], 'of a host');
+  return showHostLog(context, host, flags);
 }
 
 async function logs(context: Context, id: string, flags: Flags): Promise<void> {
@@ -64,8 +81,8 @@ async function logs(context: Context, id: string, flags: Flags): Promise<void> {
     if (!('log' in found)) refuse(flags, ['offset', 'length'], 'of a session: give the id of a command');
     const ended = new Map<string, Result>();
     try {
-      if ('log' in found && flags.since === undefined) await show(readCommandLog(terminal, found, flags), flags);
-      else await show(readStored(terminal, found, flags, ended), flags);
+      if ('log' in found && flags.since === undefined) await showLog(readCommandLog(terminal, found, flags), flags);
+      else await showLog(readStored(terminal, found, flags, ended), flags);
     } catch (error) {
       if (!terminal.readerGone.aborted) throw error;
     }
@@ -98,7 +115,7 @@ interface From<T> {
   bytes: number;
 }
 
-async function show<T extends Piece>(log: Log<T>, { tail, follow = false }: Flags): Promise<void> {
+async function showLog<T extends Piece>(log: Log<T>, { tail, follow = false }: Flags): Promise<void> {
   let from: From<T> | undefined;
   if (tail !== undefined) {
     const lines = new TailLines<T>(tail, log.cut);

@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { ATTRIBUTES } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { createLogger, openLog } from './create-logger.ts';
+import { createLogger, openLogFile } from './create-logger.ts';
 
 /** Returns the lines that `log` writes, each as its names and values in order. */
 function linesOf(log: (logger: ReturnType<typeof createLogger>) => void): [string, unknown][][] {
@@ -77,7 +77,7 @@ describe('the log of a worker', () => {
     ]);
   });
   test('LOG-2: keeps a limited number of lines waiting on a full disk, and stops nothing', () => {
-    const destination = openLog('/dev/full');
+    const destination = openLogFile('/dev/full');
     const dropped: unknown[] = [];
     (destination as unknown as EventEmitter).on('drop', (line) => dropped.push(line));
     const logger = createLogger('info', destination);

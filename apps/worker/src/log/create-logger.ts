@@ -19,7 +19,7 @@ const LINE_FIELDS: ReadonlySet<string> = new Set(LOG_LINE_FIELDS);
 const MOST_WAITING_BYTES = 1024 * 1024;
 const REDIS_AWAY = /^(?:Stream isn't writeable|Connection is closed|Command timed out|connect ECONNREFUSED)/;
 
-export function createLogger(level: string, destination: DestinationStream = openLog(process.stdout.fd)): Logger {
+export function createLogger(level: string, destination: DestinationStream): Logger {
   const options: LoggerOptions = {
     level,
     formatters: { level: (label) => ({ level: label }) },
@@ -38,8 +38,8 @@ export function createLogger(level: string, destination: DestinationStream = ope
   return logger;
 }
 
-/** Opens the log (LOG-2). `file` is a descriptor or a path. */
-export function openLog(file: number | string): DestinationStream {
+/** Opens the file of a log (LOG-2): a descriptor or a path. */
+export function openLogFile(file: number | string): DestinationStream {
   return pino.destination({ dest: file, sync: true, maxLength: MOST_WAITING_BYTES }).on('error', () => {});
 }
 

@@ -13,6 +13,7 @@ import type { Journal } from '../journal/journal.ts';
 import type { RedisLosses } from '../journal/redis-losses.ts';
 import type { Leases } from '../lease/leases.ts';
 import type { Logger } from '../log/logger.ts';
+import type { RecentLines } from '../log/recent-lines.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import type { OverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
@@ -44,6 +45,7 @@ export interface HostServices {
   /** What is counted while the worker runs, if it has a port for metrics. */
   readonly metrics?: WorkerMetrics | undefined;
   readonly logger: Logger;
+  readonly recentLines: RecentLines;
 }
 
 /** What a session uses of its host. */

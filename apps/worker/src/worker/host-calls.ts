@@ -3,6 +3,7 @@ import {
   type LogPage,
   type LogRequest,
   type OperatorCall,
+  type OperatorRequest,
   type OperatorRequestCall,
   type RequestCall,
   type SessionKeys,
@@ -24,6 +25,9 @@ export interface HostCallDeps extends SessionHost {
   /** Is called when an operator has drained or cordoned this host, or withdrawn such a request. */
   onOperatorRequest(): void;
 }
+
+/** Time for which a reply waits for what is asked for. It is less than that in which a reply is expected. */
+const WAIT_MS = 2_000;
 
 /** Reads the calls to this host and carries each out. Never rejects. */
 export async function readHostCalls(deps: HostCallDeps): Promise<void> {
@@ -54,8 +58,13 @@ function carryOut(call: HostCall, deps: HostCallDeps): void {
 }
 
 function carryOutForOperator(call: OperatorCall, deps: HostCallDeps): void {
-  if (call.type === 'request') reply(call, () => replyAboutImages(call.request, deps.sandboxes.images), deps);
+  if (call.type === 'request') reply(call, () => findForOperator(call.request, deps), deps);
   else deps.onOperatorRequest();
+}
+
+async function findForOperator(request: OperatorRequest, { recentLines, sandboxes }: HostCallDeps): Promise<unknown> {
+  if (request.type === 'worker-log') return recentLines.read(request, WAIT_MS);
+  return replyAboutImages(request, sandboxes.images);
 }
 
 function reply(call: RequestCall | OperatorRequestCall, find: () => Promise<unknown>, deps: HostCallDeps): void {
@@ -91,9 +100,6 @@ async function find({ tenant, session, request }: RequestCall, deps: HostCallDep
   }
 }
 
-/** Less than the time in which a reply is expected. */
-const WAIT_FOR_OUTPUT_MS = 2_000;
-
 /** Returns a page of a command's log. For the attached reader of a running command, waits for the next output. */
 async function readLog(
   keys: SessionKeys,
@@ -105,6 +111,6 @@ async function readLog(
   const reader = running?.entry.id === entry && attached !== undefined ? running.reader : undefined;
   reader?.seen(from);
   if (attached === 'waits') return { pieces: [], more: true };
-  await reader?.untilMore(from, WAIT_FOR_OUTPUT_MS);
+  await reader?.untilMore(from, WAIT_MS);
   return overflowLogs.read(keys, request);
 }

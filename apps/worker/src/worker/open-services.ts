@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readAuditHeads } from '@shellfleet/mailbox';
-import { ATTRIBUTES, fleetKeys } from '@shellfleet/protocol';
+import { fleetKeys } from '@shellfleet/protocol';
 import { connectRedis, countCalls, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
-import { ulid } from 'ulid';
 import type { Signatures } from '../admission/create-admission.ts';
 import { openAudit } from '../audit/file-audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
@@ -13,7 +12,7 @@ import { openStateDirectory, readSealKey, type StateDirectory } from '../host/st
 import { openJournal } from '../journal/journal.ts';
 import { watchRedisLosses } from '../journal/redis-losses.ts';
 import { joinOwnFleet } from '../lease/own-fleet.ts';
-import type { LogFields, Logger } from '../log/logger.ts';
+import type { WorkerLog } from '../log/open-log.ts';
 import { MetricsRegistry } from '../metrics/metrics-registry.ts';
 import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
 import { createOverflowLogs } from '../overflow-log/overflow-logs.ts';
@@ -33,16 +32,12 @@ export interface OpenServices {
   directory: StateDirectory;
 }
 
-/** Log of the process, which names the host in each line once that is known. */
-export interface WorkerLog extends Logger {
-  setBindings(fields: LogFields): void;
-}
-
 /** Opens the state directory, the connection to Redis, the sandboxes, the logs and the audit of a host. */
-export async function openServices(given: WorkerConfig, version: string, logger: WorkerLog): Promise<OpenServices> {
+export async function openServices(given: WorkerConfig, version: string, log: WorkerLog): Promise<OpenServices> {
+  const { logger, recentLines } = log;
   const directory = await openStateDirectory(given.stateDirectory, given.hostId);
   const { hostId, hostKey } = directory;
-  logger.setBindings({ [ATTRIBUTES.hostId]: hostId });
+  log.nameHost(hostId);
   const place = describeRedis(given.redisUrl);
   const connected = await connectRedis(given.redisUrl, 'host', `shellfleet-worker:${hostId}`);
   const { redis, history } = connected;
@@ -85,8 +80,16 @@ export async function openServices(given: WorkerConfig, version: string, logger:
     onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
   });
   const services: HostServices = {
-    ...{ settings, hostId, boot: ulid(), machine: digestOf(hostKey), version, namespace, fleet: fleetKeys(namespace) },
-    ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, metrics, logger },
+    ...{
+      settings,
+      hostId,
+      boot: recentLines.boot,
+      machine: digestOf(hostKey),
+      version,
+      namespace,
+      fleet: fleetKeys(namespace),
+    },
+    ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, metrics, logger, recentLines },
     sealer: createSealer(sealKeys, { verifier }),
     overflowLogs: createOverflowLogs(directory.logs, settings.logs),
   };
