@@ -190,7 +190,7 @@ describe('a batch whose driver is killed five times', () => {
     const out = inDirectory('again', 'results.jsonl');
     const words = ['batch', 'run', inDirectory('again', 'tasks.jsonl'), '--out', out, '--resume', '--only', 'failed'];
     const { stderr } = await cli.text(words);
-    expect(stderr).toContain('0 succeeded, 2 did not, 18 had ended before.');
+    expect(stderr).toContain('0 passed, 2 did not, 18 had ended before.');
     const again = await readResults(out);
     expect(again.filter(({ attempts }) => attempts === 2).map(({ id }) => id)).toEqual(['t5', 't7']);
     expect(again).toHaveLength(ids.length);

@@ -273,7 +273,7 @@ describe('the fleet on the command line', () => {
     const out = join(directory, 'out.jsonl');
     const first = await cli.text(['batch', 'run', join(directory, 'tasks.jsonl'), '--out', out, '--concurrency', '5']);
     expect(first.exitCode).toBe(1);
-    expect(first.stderr).toContain('6 succeeded, 1 did not, 0 had ended before.');
+    expect(first.stderr).toContain('6 passed, 1 did not, 0 had ended before.');
     const results = jsonLines(await readFile(out, 'utf8'));
     const outcomes = results.map(({ id, outcome, results: own }) => `${id} ${outcome} ${own.at(-1).stdout}`).sort();
     expect(outcomes).toEqual([
@@ -284,7 +284,7 @@ describe('the fleet on the command line', () => {
     const again = await cli.text(['batch', 'run', join(directory, 'tasks.jsonl'), '--out', out, '--resume']);
     expect(again).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringContaining('0 succeeded, 0 did not, 7 had ended before.'),
+      stderr: expect.stringContaining('0 passed, 0 did not, 7 had ended before.'),
     });
     expect(jsonLines(await readFile(out, 'utf8'))).toEqual(results);
     await until(

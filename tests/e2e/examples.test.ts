@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
@@ -71,6 +73,28 @@ describe('the examples', () => {
     // Two of these programs do not build, and one answers wrongly.
     expect(stdout).toMatch(/\n5 of 8 programs passed, the mean score is 0\.\d+; 6 were built\.\n$/);
     expect(exitCode).toBe(0);
+  });
+
+  test.concurrent('grade patches of a model by hidden tests, and the command line continues', async ({ expect }) => {
+    const directory = await mkdtemp(join(tmpdir(), 'batch-patches-'));
+    const { exitCode, stdout, stderr } = await runExample('batch-patches', ['--keep', directory, '--timeout', '4']);
+    expect(stderr).toBe('');
+    const table = stdout.split('\n').slice(-6, -1);
+    expect(table.map((row) => row.trim().split(/ {2,}/))).toEqual([
+      ['resolved', 'failed', 'did not apply', 'timed out', 'pass@1', 'pass@3'],
+      ['pages', '1', '1', '0', '1', '0.33', '1.00'],
+      ['clock', '2', '1', '0', '0', '0.67', '1.00'],
+      ['slug', '1', '1', '1', '0', '0.33', '1.00'],
+      ['all', '4', '3', '1', '1', '0.44', '1.00'],
+    ]);
+    expect(exitCode).toBe(0);
+    const [tasks, out, junit] = ['tasks.jsonl', 'results.jsonl', 'junit.xml'].map((name) => join(directory, name));
+    const words = ['batch', 'run', `${tasks}`, '--out', `${out}`, '--repeats', '3', '--resume', '--junit', `${junit}`];
+    const resumed = await new FleetCli(testFleet).text(words);
+    expect(resumed).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('9 had ended before') });
+    expect(await readFile(`${junit}`, 'utf8')).toContain(' tests="9" failures="5" errors="0" ');
+    expect(await readFile(join(directory, 'results/slug/3.diff'), 'utf8')).toContain('+    return "-".join');
+    await rm(directory, { recursive: true });
   });
 
   test.concurrent('give every reader of the back end each line once, despite reconnects', async ({ expect }) => {

@@ -177,7 +177,7 @@ describe('a batch that ends before its last task', () => {
     const resumed = await runCli(stage, [...words, '--resume', '--task-deadline', '500ms'], { stdin });
     expect(resumed).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('0 succeeded, 1 did not, 1 had ended'),
+      stderr: expect.stringContaining('0 passed, 1 did not, 1 had ended'),
     });
     expect(await endsIn(out)).toEqual(['fails failure ', 'long timeout deadline']);
   });
@@ -270,7 +270,7 @@ describe('the verb `batch run`', () => {
     const { exitCode, stderr } = await runCli(stage, ['batch', 'run', '-', '--out', out, ...flags], { stdin });
     expect({ exitCode, stderr }).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringContaining('2 succeeded, 2 did not'),
+      stderr: expect.stringContaining('2 passed, 2 did not'),
     });
     const results = (await resultsIn(out)).map(({ id, outcome, attempts }) => ({ id, outcome, attempts }));
     expect(results.map(({ id, outcome }) => `${id} ${outcome}`).sort()).toEqual([

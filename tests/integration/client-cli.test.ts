@@ -270,7 +270,7 @@ describe('the command line', () => {
     const first = await runCli(stage, ['batch', 'run', file, '--out', out, '--concurrency', '2']);
     expect([first.exitCode, first.stderr]).toEqual([
       1,
-      expect.stringMatching(/1 succeeded, 1 did not, 0 had ended before/),
+      expect.stringMatching(/1 passed, 1 did not, 0 had ended before/),
     ]);
     const written = (await readFile(out, 'utf8'))
       .trimEnd()
@@ -283,7 +283,7 @@ describe('the command line', () => {
     const resumed = await runCli(stage, ['batch', 'run', file, '--out', out, '--resume']);
     expect([resumed.exitCode, resumed.stderr]).toEqual([
       0,
-      expect.stringMatching(/1 succeeded, 0 did not, 2 had ended before/),
+      expect.stringMatching(/1 passed, 0 did not, 2 had ended before/),
     ]);
   });
 

@@ -129,7 +129,7 @@ function sayEnd(terminal: CliOutput, { totals, stoppedBy }: Batch, out: string):
   const because = infrastructure > 0 ? ` (${infrastructure} because of the infrastructure)` : '';
   if (stoppedBy === 'failure') terminal.say('The batch ended because a task did not pass. --resume continues it.');
   if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline. --resume continues it.');
-  terminal.say(`${passed} succeeded, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
+  terminal.say(`${passed} passed, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
 }
 
 function exitCodeOf({ totals, stoppedBy }: Batch): number {
