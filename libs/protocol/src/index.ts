@@ -32,6 +32,7 @@ export * from './metrics.ts';
 export * from './output-profiles.ts';
 export * from './prefix-rule.ts';
 export * from './quote-word.ts';
+export * from './read-lines.ts';
 export * from './receipt.ts';
 export * from './redaction.ts';
 export * from './result.ts';

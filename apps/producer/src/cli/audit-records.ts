@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { type AuditRecord, ShellfleetError } from '@shellfleet/protocol';
+import { type AuditRecord, readLines, ShellfleetError } from '@shellfleet/protocol';
 import { parseAuditLine } from '@shellfleet/sealing';
 
 // Reads the audits of this machine's hosts, without verification.
@@ -30,8 +29,8 @@ export async function* readAudit(
     for (const file of (await list(join(directory, name))).filter((found) => found.endsWith('.jsonl')).sort()) {
       const path = join(directory, name, file);
       if ((await stat(path)).mtimeMs < since) continue;
-      for await (const line of createInterface({ input: createReadStream(path) })) {
-        const record = parseAuditLine(line, [])?.record;
+      for await (const line of readLines(createReadStream(path), path)) {
+        const record = parseAuditLine(line.toString(), [])?.record;
         if (record !== undefined) yield { tenant: name.slice(2), record };
       }
     }

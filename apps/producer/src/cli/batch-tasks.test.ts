@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 /** Reads the tasks of a file with this name and text, or of stdin. */
-async function read(name: string, text: string, options = {}) {
+async function read(name: string, text: string | Buffer, options = {}) {
   const path = name === '-' ? '-' : join(directory, name);
   if (name !== '-') await writeFile(path, text);
   await using file = await openTaskFile(path, options, Readable.from([Buffer.from(text)]));
@@ -64,6 +64,27 @@ describe('a file of tasks', () => {
     await expect(read(name, text)).rejects.toMatchObject({
       code: 'COMMAND_INVALID',
       message: expect.stringMatching(message),
+    });
+  });
+
+  test('may have any character in scripts, line ends of Windows, and no last line feed', async () => {
+    const tasks = [{ id: 'a', script: 'echo "\u2028\u2029\u0085" \u{1F600}' }, TASKS[1]];
+    const lines = tasks.map((task) => JSON.stringify(task)).join('\r\n');
+    expect(lines).toContain('\u2028');
+    for (const name of ['unicode.jsonl', '-', 'unicode.yaml'])
+      expect(
+        await read(name, name.endsWith('yaml') ? `[${tasks.map((task) => JSON.stringify(task))}]` : lines),
+      ).toEqual({
+        ...{ count: 2, digest: expect.any(String), tasks },
+      });
+  });
+
+  test.each(['latin1.jsonl', 'latin1.yaml', '-'])('is refused with the line that is not UTF-8: %s', async (name) => {
+    const lines = `${JSON.stringify(TASKS[0])}\n{"id":"b","script":"echo \xe9"}\n`;
+    const text = name.endsWith('yaml') ? '- id: a\n  script: echo \xe9\n' : lines;
+    await expect(read(name, Buffer.from(text, 'latin1'))).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+      message: expect.stringMatching(/^Nothing was run: \S+:2 has bytes that are not UTF-8\./),
     });
   });
 

@@ -1,13 +1,14 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { createReadStream, statSync } from 'node:fs';
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { extname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { type BatchOptions, checkTasks, type PlacedTask, ShellfleetError, type Task } from '@shellfleet/client';
-import { isYaml, readYamlTasks } from './batch-yaml.ts';
+import { readLines } from '@shellfleet/protocol';
+import { isYaml, notUtf8, readYamlTasks } from './batch-yaml.ts';
 
 /** Paths that mean stdin, which is then read by its descriptor: no path can open a stdin that is a socket. */
 const STDIN = ['-', '/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'];
@@ -88,7 +89,7 @@ async function copyOf(begin: () => Readable): Promise<Bytes> {
 async function readerOf(path: string, bytes: Bytes): Promise<() => AsyncGenerator<PlacedTask>> {
   const ending = extname(path);
   if (PROGRAMS.includes(ending)) return readerOfProgram(path);
-  if (!(await isYaml(path, STDIN.includes(path), bytes.open))) return () => readLines(path, bytes.open());
+  if (!(await isYaml(path, STDIN.includes(path), bytes.open))) return () => readJsonTasks(path, bytes.open());
   return () => readYamlTasks(path, bytes.open());
 }
 
@@ -117,10 +118,12 @@ function noList(path: string): ShellfleetError {
   );
 }
 
-async function* readLines(path: string, input: Readable): AsyncGenerator<PlacedTask> {
+async function* readJsonTasks(path: string, input: Readable): AsyncGenerator<PlacedTask> {
   let at = 0;
-  for await (const text of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of readLines(input, path)) {
     at++;
+    if (!isUtf8(line)) throw notUtf8(`${path}:${at}`);
+    const text = line.toString();
     if (text.trim() !== '') yield { task: parseTask(text, `${path}:${at}`), at };
   }
 }

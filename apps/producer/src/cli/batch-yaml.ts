@@ -1,14 +1,16 @@
+import { isUtf8 } from 'node:buffer';
 import { extname } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { type PlacedTask, ShellfleetError } from '@shellfleet/client';
+import { readLines } from '@shellfleet/protocol';
 
 /** Tells whether a file has YAML, by its ending. What comes through a pipe has YAML if it begins like a list. */
 export async function isYaml(path: string, isPipe: boolean, open: () => Readable): Promise<boolean> {
   if (!isPipe) return ['.yaml', '.yml'].includes(extname(path));
-  for await (const line of createInterface({ input: open() })) {
-    const begin = line.trim();
+  // The end of this stream would close the file, which is read again.
+  for await (const line of readLines(open().iterator({ destroyOnReturn: false }), path)) {
+    const begin = line.toString().trim();
     if (begin !== '' && !begin.startsWith('#')) return begin.startsWith('-') || begin.startsWith('[');
   }
   return false;
@@ -18,7 +20,11 @@ export async function isYaml(path: string, isPipe: boolean, open: () => Readable
 export async function* readYamlTasks(path: string, input: Readable): AsyncGenerator<PlacedTask> {
   const { isSeq, LineCounter, parseDocument } = await import('yaml');
   const lines = new LineCounter();
-  const document = parseDocument(await text(input), { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const document = parseDocument(await textOf(path, input), {
+    lineCounter: lines,
+    prettyErrors: false,
+    uniqueKeys: true,
+  });
   const [broken] = [...document.errors, ...document.warnings];
   if (broken !== undefined) throw invalid(`${path}:${lines.linePos(broken.pos[0]).line}: ${broken.message}`);
   const { contents } = document;
@@ -30,6 +36,21 @@ export async function* readYamlTasks(path: string, input: Readable): AsyncGenera
     yield { task, at: lines.linePos(item?.range?.[0] ?? 0).line };
   }
 }
+
+/** Returns the whole text of a file, which must be UTF-8. */
+async function textOf(path: string, input: Readable): Promise<string> {
+  const bytes = await buffer(input);
+  if (isUtf8(bytes)) return bytes.toString();
+  let at = 1;
+  for await (const line of readLines(Readable.from([bytes]), path)) {
+    if (!isUtf8(line)) break;
+    at++;
+  }
+  throw notUtf8(`${path}:${at}`);
+}
+
+export const notUtf8 = (place: string): ShellfleetError =>
+  invalid(`${place} has bytes that are not UTF-8. Write the file in this encoding.`);
 
 function invalid(message: string): ShellfleetError {
   return new ShellfleetError('COMMAND_INVALID', `Nothing was run: ${message}`);

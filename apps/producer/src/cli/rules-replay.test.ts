@@ -61,7 +61,7 @@ describe('rules replay', () => {
       [started('a'), recent],
       [submitted('b', 'git fetch'), recent],
       [started('b'), recent],
-      [submitted('c', 'make'), recent],
+      [submitted('c', 'make "\u2028"'), recent],
       [started('c'), recent],
       [submitted('never-ran', 'git push'), recent],
       [submitted('long', 'make', { scriptOmitted: 5 }), recent],

@@ -49,6 +49,9 @@ describe('results file of a batch', () => {
       await file.append({ ...line('a', 'success'), score: 1, task: 'one\u2028two\u2029three' });
     }
     expect(await Array.fromAsync(readBatchResults(path))).toMatchObject([{ id: 'a', task: 'one\u2028two\u2029three' }]);
+    // Another program may have written the file anew, without escapes.
+    await writeFile(path, (await readFile(path, 'utf8')).replace('\\u2028', '\u2028').replace('\n', '\r\n'));
+    expect(await Array.fromAsync(readBatchResults(path))).toMatchObject([{ id: 'a', task: 'one\u2028two\u2029three' }]);
     expect((await readEarlier(path)).finished).toEqual(setOf('a'));
   });
 

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
-import { OUTCOMES, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { OUTCOMES, readLines, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { toBatchFileError } from './batch-file-error.ts';
 import { IdSet } from './id-set.ts';
@@ -59,6 +59,9 @@ export interface Earlier {
   /** About the newest lines. Their driver may have ended before it discarded their sessions. */
   newest: LineSessions[];
 }
+
+/** Longest line that is read: a longer one could not be a string of JavaScript. */
+const LONGEST_LINE_MIB = 511;
 
 /** Most of the newest lines whose sessions a driver that was killed may have left. */
 const NEWEST = 512;
@@ -141,7 +144,7 @@ export class ResultsFile implements AsyncDisposable {
 
   /** Appends a line. Throws FILE_DENIED when this fails, such as on a full disk. */
   async append(result: TaskResult): Promise<void> {
-    // A readline of Node.js 24 ends a line at these two characters too.
+    // A program that reads the file with the readline of Node.js 24 would end a line at these two characters too.
     const json = JSON.stringify(result).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
     const line = Buffer.from(`${json}\n`);
     try {
@@ -212,8 +215,7 @@ async function endsWithNewline(path: string): Promise<boolean> {
 }
 
 async function* linesOf(path: string): AsyncGenerator<string> {
-  const { createInterface } = await import('node:readline');
-  yield* createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY });
+  for await (const line of readLines(createReadStream(path), path, LONGEST_LINE_MIB)) yield line.toString();
 }
 
 async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
