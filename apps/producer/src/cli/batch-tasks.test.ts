@@ -67,6 +67,18 @@ describe('a file of tasks', () => {
     });
   });
 
+  test('needs {id} in each output that a fresh grade gets', async () => {
+    const task = (local: string, fresh: boolean) =>
+      JSON.stringify({ id: 'a', script: 'true', outputs: { '/x': local }, grade: { script: 'true', fresh } });
+    for (const local of ['out', 'out/{id}/..'])
+      await expect(read('fresh.jsonl', task(local, true))).rejects.toThrow(
+        'outputs./x: must contain {id}, because the fresh session of the grade gets what is there',
+      );
+    await expect(read('fresh.jsonl', task('out/{repeat}', true), { repeats: 2 })).rejects.toThrow('must contain {id}');
+    expect(await read('own.jsonl', task('out/{id}', true))).toMatchObject({ count: 1 });
+    expect(await read('same.jsonl', task('out', false))).toMatchObject({ count: 1 });
+  });
+
   test('may have any character in scripts, line ends of Windows, and no last line feed', async () => {
     const tasks = [{ id: 'a', script: 'echo "\u2028\u2029\u0085" \u{1F600}' }, TASKS[1]];
     const lines = tasks.map((task) => JSON.stringify(task)).join('\r\n');

@@ -34,7 +34,7 @@ export interface Task {
    * Script that decides whether the task passed: with exit code 0 it did. The last line of its stdout may be a score, a
    * number, or JSON: `{"pass": false, "score": 0.5}`. It runs after the scripts, also when one failed or timed out,
    * in their session. With `fresh` it runs in a fresh session of the same spec, which first gets `files`, `setup` and
-   * the `outputs` at their paths in the sandbox.
+   * the `outputs` at their paths in the sandbox. Then the local path of each output needs `{id}`.
    */
   grade?: string | { script: string; fresh?: boolean | undefined } | undefined;
   /** Limit for each script in ms, 1 to 86,400,000. Default: `commandTimeoutMs` of the spec. */
@@ -58,7 +58,7 @@ function areApart(outputs: Record<string, string>): boolean {
   );
 }
 
-export const taskSchema = z.strictObject({
+const fieldsSchema = z.strictObject({
   id: z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters'),
   script: z.union(
     [scriptSchema, z.array(scriptSchema).min(1, 'must hold a script').max(1_000)],
@@ -77,7 +77,17 @@ export const taskSchema = z.strictObject({
   timeoutMs: durationSchema().optional(),
   deadlineMs: durationSchema().optional(),
 });
-export type ParsedTask = z.infer<typeof taskSchema>;
+export type ParsedTask = z.infer<typeof fieldsSchema>;
+
+/** Schema of a task. A fresh grade gets what is at the places of the outputs, so nothing else may write there. */
+export const taskSchema = fieldsSchema.superRefine(({ outputs = {}, grade }, context) => {
+  if (typeof grade !== 'object' || grade.fresh !== true) return;
+  for (const [path, local] of Object.entries(outputs)) {
+    if (resolve(local).includes('{id}')) continue;
+    const message = 'must contain {id}, because the fresh session of the grade gets what is there';
+    context.addIssue({ code: 'custom', path: ['outputs', path], message });
+  }
+});
 
 /** Returns the schema of a task that is repeated: with repeats, each place of an output must be that of one repeat. */
 export function repeatedTaskSchema(repeats: number): typeof taskSchema {
