@@ -106,7 +106,9 @@ const workerOrder = [
 /** Order of scripts/lint/client-directories.grit and of ARCHITECTURE.md. */
 const clientOrder = [
   ['index.ts'],
+  ['driving.ts'],
   ['fleet.ts'],
+  ['detached'],
   ['batch', 'run-one-shot.ts'],
   ['session.ts'],
   ['command.ts'],

@@ -65,7 +65,7 @@ export async function uploadDirectory(
 }
 
 /** Yields everything below the directory, each directory before its contents. Links are not followed. */
-async function* walkLocal(
+export async function* walkLocal(
   directory: string,
   below = '',
 ): AsyncGenerator<{ name: string; local: string; found: Stats }> {

@@ -1,0 +1,5 @@
+// What a worker needs to drive a detached batch. It is no part of the SDK.
+
+export { driverNameOf } from './detached/driver-name.ts';
+export { packPath } from './detached/pack-path.ts';
+export { unpackTo } from './detached/unpack-to.ts';
