@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -85,7 +86,7 @@ describe('a support bundle', () => {
     await redis.redis.acl('DELUSER', user);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     const files = (await readdir(out)).sort();
-    expect(JSON.parse(stdout)).toEqual({ directory: out, files: expect.arrayContaining(files) });
+    expect(JSON.parse(stdout)).toEqual({ path: out, files: expect.arrayContaining(files) });
     expect((await stat(out)).mode & 0o777).toBe(0o700);
     const texts = new Map<string, string>();
     for (const name of files) {
@@ -118,9 +119,22 @@ describe('a support bundle', () => {
     await Promise.all([holder.close(), waiting.close()]);
   });
 
-  test('is not written over another one', async () => {
-    const { exitCode, stderr } = await cli.text(['support-bundle', '--out', directory]);
+  test('is one private archive if its name ends like one', async () => {
+    const out = join(directory, 'bundle-1.tgz');
+    const { exitCode, stdout } = await cli.text(['support-bundle', '--out', out]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${out}\n` });
+    expect((await stat(out)).mode & 0o777).toBe(0o600);
+    const unpacked = join(directory, 'bundle-1');
+    execFileSync('tar', ['-xzf', out, '-C', directory]);
+    expect((await readdir(unpacked)).sort()).toEqual((await readdir(join(directory, 'bundle'))).sort());
+    expect(JSON.parse(await readFile(join(unpacked, 'hosts.json'), 'utf8'))).toMatchObject([{ id: 'h1', slots: 1 }]);
+  });
+
+  test.each(['bundle', 'bundle-1.tgz'])('is not written over another one: %s', async (name) => {
+    const out = join(directory, name);
+    const { exitCode, stderr } = await cli.text(['support-bundle', '--out', out]);
     expect(exitCode).toBe(2);
-    expect(stderr).toContain(`${directory} cannot be written: EEXIST`);
+    expect(stderr).toContain(`${out} cannot be written: EEXIST`);
+    expect(await stat(out)).toMatchObject({ size: expect.toSatisfy((size: number) => size > 0) });
   });
 });

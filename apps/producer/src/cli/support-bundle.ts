@@ -15,9 +15,12 @@ interface Flags {
 export function registerSupportBundle(program: Command, context: Context): void {
   program
     .command('support-bundle')
-    .description('write what somebody needs to help into a directory, without secrets')
+    .description('write what somebody needs to help into a directory or an archive, without secrets')
     .addOption(
-      new Option('--out <directory>', 'new directory; default: shellfleet-support-<time>').env('SHELLFLEET_BUNDLE_OUT'),
+      new Option(
+        '--out <path>',
+        'new directory, or archive if it ends with .tgz or .tar.gz; default: shellfleet-support-<time>',
+      ).env('SHELLFLEET_BUNDLE_OUT'),
     )
     .addOption(jsonFlag())
     .action((flags: Flags) => supportBundle(program, context, flags));
@@ -29,22 +32,17 @@ async function supportBundle(program: Command, context: Context, { out, json }: 
   const file = await readFleetFile(env).catch(() => undefined);
   const redisUrl = named.redisUrl || env.SHELLFLEET_REDIS_URL || file?.redisUrl;
   const { namespace } = await findOwnFleet(named, env);
-  const directory = resolve(out ?? `shellfleet-support-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`);
+  const path = resolve(out ?? `shellfleet-support-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`);
   const { withFleet } = context;
-  const files = await writeBundle(directory, { env, redisUrl, namespace, withFleet }).catch(toWriteError(directory));
-  if (json) return context.terminal.json({ directory, files });
-  await context.terminal.line(directory);
+  const files = await writeBundle(path, { env, redisUrl, namespace, withFleet }).catch(toWriteError(path));
+  if (json) return context.terminal.json({ path, files });
+  await context.terminal.line(path);
   context.terminal.say(
     'Secrets are replaced. Look through the files before you send them: they have names of sessions.',
   );
 }
 
-const toWriteError = (directory: string) => (error: NodeJS.ErrnoException) => {
+const toWriteError = (path: string) => (error: NodeJS.ErrnoException) => {
   if (error.code === undefined || error instanceof ShellfleetError) throw error;
-  throw new ShellfleetError(
-    'COMMAND_INVALID',
-    `${directory} cannot be written: ${error.message}.`,
-    {},
-    { cause: error },
-  );
+  throw new ShellfleetError('COMMAND_INVALID', `${path} cannot be written: ${error.message}.`, {}, { cause: error });
 };
