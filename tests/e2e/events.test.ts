@@ -1,7 +1,9 @@
-import type { SessionEvent } from '@shellfleet/client';
+import type { FleetEvent, SessionEvent } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
+import { FleetCli } from '../support/fleet-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 let stack: TestFleet;
 beforeAll(async () => {
@@ -100,5 +102,82 @@ describe('the events of a session', () => {
     stop.abort(new Error('stopped'));
     await expect(output).rejects.toThrow('stopped');
     expect(await command.cancel()).toBe(true);
+  });
+});
+
+describe('the events of the fleet', () => {
+  test('show sessions of all tenants, ends of commands, questions and hosts to who follows', async () => {
+    const { fleet } = stack;
+    const other = await stack.connect({ tenant: 'other' });
+    const seen: FleetEvent[] = [];
+    const stop = new AbortController();
+    const of = (id: string) => seen.flatMap((event) => ('sessionId' in event && event.sessionId === id ? [event] : []));
+    const following = (async () => {
+      for await (const event of fleet.events({ allTenants: true, signal: stop.signal })) seen.push(event);
+    })();
+    following.catch(() => {});
+    const probe = await fleet.session('probe');
+    await until(
+      async () => {
+        await probe.run(':');
+        return of('probe');
+      },
+      (events) => events.length > 0,
+    );
+    await fleet.cordonHost('h1');
+    await until(
+      () => seen.map(({ type }) => type),
+      (types) => types.includes('host.cordoned'),
+    );
+    await fleet.uncordonHost('h1');
+    await (await other.session('open')).run(':');
+    const session = await other.session('watched', { approval: 'unless-trusted' });
+    const result = await session.run('ls');
+    const asking = await session.submit('touch asked; seq 100000');
+    const [question] = await until(
+      () => other.approvals.list(),
+      (questions) => questions.length === 1,
+    );
+    await other.approvals.approve(question?.id ?? '');
+    await asking.result();
+    await (await fleet.session('own')).run('exit 3');
+    await session.close();
+    await until(
+      () => of('watched').map(({ type }) => type),
+      (types) => types.includes('session.closed'),
+    );
+    await until(
+      () => seen.map(({ type }) => type),
+      (types) => types.includes('host.uncordoned'),
+    );
+    const stamp = { id: expect.stringMatching(/^\d+-\d+$/), at: expect.any(String), sessionId: 'watched' };
+    const about = (type: string, data: object, commandId?: string) => ({
+      ...{ ...stamp, type, tenant: 'other', data },
+      ...(commandId === undefined ? {} : { commandId }),
+    });
+    const id = question?.id;
+    expect(of('watched')).toEqual([
+      about('session.queued', {}),
+      about('session.opened', expect.objectContaining({ hostId: 'h1', epoch: 1 })),
+      about('command.completed', { outcome: 'success' }, result.commandId),
+      about('approval.requested', { id, expiresAt: question?.expiresAt }, asking.id),
+      about('approval.answered', expect.objectContaining({ id, decision: 'approved' }), asking.id),
+      about('command.completed', { outcome: 'success' }, asking.id),
+      about('session.closed', {}),
+    ]);
+    expect(of('own').at(-1)).toMatchObject({ type: 'command.completed', data: { outcome: 'failure' } });
+    stop.abort();
+    await expect(following).rejects.toThrow();
+
+    // Stored events can be read afterwards, those of other tenants only with the flag.
+    const cli = new FleetCli(stack);
+    const read = async (...flags: string[]) => {
+      const { stdout } = await cli.text(['events', '--since', of('watched')[0]?.id ?? '', '--json', ...flags]);
+      return stdout.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as FleetEvent]));
+    };
+    expect(await read('--all-tenants')).toEqual(expect.arrayContaining(of('watched')));
+    const own = await read();
+    expect(own).toEqual(expect.arrayContaining(of('own')));
+    expect(own).not.toEqual(expect.arrayContaining([expect.objectContaining({ tenant: 'other' })]));
   });
 });

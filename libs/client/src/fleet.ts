@@ -3,6 +3,7 @@ import {
   type AppliedConfiguration,
   type AuditHead,
   type FleetConfigurationInput,
+  type FleetEvent,
   type HostImage,
   type HostInfo,
   parseCommandId,
@@ -30,6 +31,7 @@ import {
 import { type HostLogLine, type HostLogOptions, readHostLog } from './hosts/host-log.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
+import { type FleetEventOptions, followFleetEvents } from './read/fleet-events.ts';
 import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
 import { readTenants, type TenantInfo } from './read/read-tenants.ts';
@@ -138,6 +140,15 @@ export class Fleet implements AsyncDisposable {
    */
   batch(tasks: Tasks, options: BatchOptions = {}): Batch {
     return new Batch(this.#view, tasks, options);
+  }
+
+  /**
+   * Yields what happens from now on: hosts come and go and are drained or cordoned; sessions open, are lost and close;
+   * commands end; people are asked and answer. A reader has one connection of its own, and a fleet that nobody reads
+   * does nothing for it. It is for operators: the user of Redis needs `psubscribe` on all channels.
+   */
+  events(options: FleetEventOptions = {}): AsyncGenerator<FleetEvent> {
+    return followFleetEvents(this.#view, options);
   }
 
   /** Lists the registered hosts of the fleet, with their last heartbeats. */

@@ -29,6 +29,13 @@ export type {
   FirstAttempt,
   FleetConfiguration,
   FleetConfigurationInput,
+  FleetEvent,
+  FleetGapEvent,
+  FleetHostEvent,
+  FleetHostEventType,
+  FleetSessionEvent,
+  FleetSessionEventData,
+  FleetSessionEventType,
   HostGate,
   HostImage,
   HostInfo,
@@ -116,6 +123,7 @@ export { FleetHosts } from './hosts/fleet-hosts.ts';
 export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.ts';
 export type { HostLogLine, HostLogOptions } from './hosts/host-log.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
+export type { FleetEventOptions } from './read/fleet-events.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
 export type { TenantInfo } from './read/read-tenants.ts';

@@ -107,6 +107,11 @@ export class FleetView {
     return this.#connection.redis;
   }
 
+  /** Opens a connection for subscriptions. Its user closes it. */
+  openSubscriber(): Redis {
+    return this.#connection.openSubscriber();
+  }
+
   /**
    * Opens the inbox. It is called before any request whose reply arrives as a notice; requests wait until the inbox is
    * open.

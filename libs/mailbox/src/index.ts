@@ -111,6 +111,7 @@ export { type Opened, open } from './producer/open.ts';
 export { DRIVER_GONE_MS, RENEW_DRIVER_EVERY_MS, renewDriver } from './producer/renew-driver.ts';
 export { type Submission, type Submitted, submit } from './producer/submit.ts';
 export { type InputWrite, type InputWritten, writeInput } from './producer/write.ts';
+export { type BriefEvent, type BriefEvents, readBriefEvents } from './read/brief-events.ts';
 export { type Phase, readGeneration, readSealedSpec } from './read/generation.ts';
 export { hashIdempotencyKey, readIdempotencyKey } from './read/idempotency.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';

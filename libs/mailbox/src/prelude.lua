@@ -29,13 +29,15 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The feed receives the id of the last stream entry of the script, once all its entries are in the stream.
+-- The feed receives the id of the last stream entry of the script, once all its entries are in the stream, and whether
+-- they are output alone.
 local newest = false
 local function emit(type, id, data)
   newest = redis.call('XADD', stream, '*', 't', type, 'c', id, 'd', data)
   return newest
 end
 local function publish_newest() if newest then redis.call('PUBLISH', feed, newest) end end
+local function publish_output() if newest then redis.call('PUBLISH', feed, newest .. ' output') end end
 
 -- A full Redis refuses a script whose first write needs memory. So scripts that end something begin with this write.
 local function write_when_full() redis.call('DEL', prefix .. 'nothing') end

@@ -17,7 +17,7 @@ const scripts = new Map(paths.map((path) => [nameOf(path), readFileSync(path, 'u
 describe('docs/protocol.md', () => {
   test('lists every script, and no other', () => {
     const listed = [
-      ...document.matchAll(/^\| `((?:host|producer|upkeep|bullmq|approvals|batches)\/[a-z-]+)` \|/gm),
+      ...document.matchAll(/^\| `((?:host|producer|read|upkeep|bullmq|approvals|batches)\/[a-z-]+)` \|/gm),
     ].map(([, name]) => name);
     expect(listed.sort()).toEqual([...scripts.keys()].sort());
   });

@@ -17,6 +17,7 @@ export * from './field-schemas.ts';
 export * from './file.ts';
 export * from './file-operation.ts';
 export * from './fleet-configuration.ts';
+export * from './fleet-event.ts';
 export * from './host.ts';
 export * from './ids.ts';
 export * from './image-name.ts';

@@ -31,6 +31,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   queue: ['shellfleet queue', 'shellfleet queue --json'],
   explain: ['shellfleet explain build', 'shellfleet explain build.01JZX0Y7R8QWERTY0123456789'],
   top: ['shellfleet top', 'shellfleet top --interval 10s', 'shellfleet top --once --json'],
+  events: ['shellfleet events --follow --all-tenants', 'shellfleet events --since 10m --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
   'hosts rm': ['shellfleet hosts rm host-7'],
   'hosts cordon': ['shellfleet hosts cordon host-7'],

@@ -1,7 +1,8 @@
 import type { HostLogLine } from '@shellfleet/client';
-import { parseDurationText, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { tryJson } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
 import { toPrintable } from './printable.ts';
+import { parseTime } from './units.ts';
 
 interface Flags {
   follow?: boolean;
@@ -32,17 +33,6 @@ export async function showHostLog({ terminal, withFleet }: Context, host: string
 function describeMissed(count: number): string {
   const [lines, are] = count === 1 ? ['1 line', 'is'] : [`${count} lines`, 'are'];
   return `${lines} before this ${are} not kept by the worker any more.`;
-}
-
-/** Parses `10m`, the time before now, or a time of ISO 8601. */
-function parseTime(text: string): Date {
-  const agoMs = parseDurationText(text);
-  const time = new Date(agoMs === undefined ? text : Date.now() - agoMs);
-  if (!Number.isNaN(+time)) return time;
-  const message = 'must be a duration such as 10m, or a time such as 2026-11-27T09:00:00Z';
-  throw new ShellfleetError('COMMAND_INVALID', `--since ${message}, with --host.`, {
-    issues: [{ path: 'since', message }],
-  });
 }
 
 /** Fields that every line has, and that the host or the head of the line already says. */

@@ -1,4 +1,4 @@
-import { parseDurationText, type RunningPull } from '@shellfleet/protocol';
+import { parseDurationText, type RunningPull, ShellfleetError } from '@shellfleet/protocol';
 import { InvalidArgumentError } from 'commander';
 
 /** Parses a duration: `30s`, `5m`, `1h` or a number of milliseconds. */
@@ -6,6 +6,15 @@ export function parseDuration(text: string): number {
   const durationMs = parseDurationText(text);
   if (durationMs === undefined) throw new InvalidArgumentError('Give a time such as 500ms, 30s or 5m.');
   return durationMs;
+}
+
+/** Parses `10m`, the time before now, or a time of ISO 8601. Throws COMMAND_INVALID. */
+export function parseTime(text: string): Date {
+  const agoMs = parseDurationText(text);
+  const time = new Date(agoMs === undefined ? text : Date.now() - agoMs);
+  if (!Number.isNaN(+time)) return time;
+  const message = 'must be a duration such as 10m, or a time such as 2026-11-27T09:00:00Z';
+  throw new ShellfleetError('COMMAND_INVALID', `The time ${message}.`, { issues: [{ path: 'since', message }] });
 }
 
 /** Formats a duration: `10 min`, `90 s` or `500 ms`. */

@@ -29,6 +29,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   },
   'The fleet:': {
     top: async () => (await import('./top/top.ts')).registerTop,
+    events: async () => (await import('./events.ts')).registerEvents,
     hosts: async () => (await import('./hosts.ts')).registerHosts,
     config: async () => (await import('./fleet-configuration.ts')).registerConfig,
     tenants: async () => (await import('./tenants.ts')).registerTenants,

@@ -55,6 +55,8 @@ export class Connection {
   readonly nextId: () => string;
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
   readonly subscriber: Subscriber;
+  /** Opens a connection for subscriptions with many messages. Its user closes it. */
+  readonly openSubscriber: () => Redis;
   readonly #inboxes: Inboxes;
   /** Shared parts, by keyspace. */
   readonly #namespaces = new Map<string, NamespaceLink>();
@@ -83,6 +85,7 @@ export class Connection {
     this.nextId = nextId;
     this.redis = redis;
     this.history = history;
+    this.openSubscriber = () => duplicate('subscriber', `shellfleet-events-${id}`);
     this.subscriber = new Subscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.#inboxes = new Inboxes(this.subscriber, id);
     // Each queue of each namespace adds a listener, so there is no limit.

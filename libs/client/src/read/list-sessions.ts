@@ -10,6 +10,7 @@ import {
 } from '@shellfleet/protocol';
 import { toQueueError } from '@shellfleet/redis';
 import { z } from 'zod';
+import type { FleetContext } from '../connection/fleet-context.ts';
 import { readKept } from './kept.ts';
 import { readUses } from './read-tenants.ts';
 import { type ListContext, readSessionInfos } from './session-info.ts';
@@ -62,7 +63,7 @@ export async function* listSessions(context: ListContext, given: SessionFilter):
 }
 
 /** Finds the tenants that have open sessions, and those that used anything, whose sessions may be closed by now. */
-async function findTenants({ redis, namespace, fleet }: ListContext): Promise<string[]> {
+export async function findTenants({ redis, namespace, fleet }: FleetContext): Promise<string[]> {
   try {
     const [open, uses] = await Promise.all([listTenants(redis, fleet), readUses({ redis, namespace, fleet })]);
     return [...new Set([...open, ...uses.keys()])].sort();

@@ -12,5 +12,5 @@ if not follow then return {0, offsets[1], offsets[2]} end
 if ARGV[6] == '1' then write_when_full() end
 emit_output(running, 7)
 redis.call('HSET', record, 'stdout', offsets[1], 'stderr', offsets[2], 'seq', seq)
-publish_newest()
+publish_output()
 return {1, offsets[1], offsets[2]}

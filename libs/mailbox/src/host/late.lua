@@ -23,7 +23,7 @@ if follow and #ARGV > 6 then
   -- The record keeps the offsets of the entry's end, because readers compare these with the bytes that they have.
   redis.call('HSET', record, 'late', string.format('%s %.0f %.0f %.0f %.0f', newest, offsets[1], offsets[2], next_seq, carried))
   if ARGV[6] == '1' then redis.call('HSET', record, 'withheld', 1) end
-  publish_newest()
+  publish_output()
 end
 local is_blocked = withheld or ARGV[6] == '1'
 return {follow and 1 or 0, offsets[1], offsets[2], next_seq, own + carried, is_blocked and 'blocked' or outcome or ''}
