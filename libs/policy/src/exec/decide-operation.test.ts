@@ -53,6 +53,14 @@ describe('a decision about file operations and tools', () => {
       );
   });
 
+  test('applies a rule without a path to every path', () => {
+    const noFiles = [rule('forbid', 'files.read')];
+    expect(['/', '/workspace/a'].map((path) => requirement(op('files.read', path), noFiles))).toEqual([
+      'forbidden',
+      'forbidden',
+    ]);
+  });
+
   test('follows the strictest rule, and names that rule in the reason', () => {
     const rules = [
       rule('allow', 'files.write', '/workspace'),
