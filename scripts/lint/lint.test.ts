@@ -107,7 +107,7 @@ const workerOrder = [
 const clientOrder = [
   ['index.ts'],
   ['driving.ts'],
-  ['fleet.ts'],
+  ['batch-report', 'fleet.ts'],
   ['detached'],
   ['batch', 'run-one-shot.ts'],
   ['session.ts'],

@@ -185,15 +185,23 @@ describe('a batch whose driver is killed five times', () => {
     expect(junit).toContain('<failure message="the grade did not pass, score 0" type="success">given7\nt7\n</failure>');
   }, 180_000);
 
-  test('runs again only what did not pass with --only failed', async () => {
+  test('runs again only what did not pass with --only failed, and reports about all', async () => {
     await cp(inDirectory('calm'), inDirectory('again'), { recursive: true });
     const out = inDirectory('again', 'results.jsonl');
     const words = ['batch', 'run', inDirectory('again', 'tasks.jsonl'), '--out', out, '--resume', '--only', 'failed'];
-    const { stderr } = await cli.text(words);
+    const report = inDirectory('again', 'report.html');
+    const compared = ['--report', report, '--compare', inDirectory('calm', 'results.jsonl')];
+    const { stderr } = await cli.text([...words, ...compared]);
     expect(stderr).toContain('0 passed, 2 did not, 18 had ended before.');
     const again = await readResults(out);
     expect(again.filter(({ attempts }) => attempts === 2).map(({ id }) => id)).toEqual(['t5', 't7']);
     expect(again).toHaveLength(ids.length);
+    const page = await readFile(report, 'utf8');
+    expect(page).toContain('<title>calm: 90.0 % passed</title>');
+    expect(page).toContain('<dt>Unchanged</dt><dd>20</dd>');
+    // The times are those of real receipts.
+    expect(page).toMatch(/<div class="host"><h3>h1<\/h3><p class="muted">20 sessions, at most [1-4] at one time/);
+    expect(page).toContain('<b>The grade did not pass, exit code 1</b>');
   });
 
   test('leaves nothing of its tasks in Redis', async () => {

@@ -287,6 +287,9 @@ describe('the verb `batch run`', () => {
     [['--resume', '--force'], /cannot be used with option/],
     [['--only', 'failed'], /--only needs --resume/],
     [['--junit', '/tmp/x', '--out', '/dev/null'], /--junit reads \/dev\/null at the end/],
+    [['--report', '/tmp/x', '--out', '/dev/null'], /--report reads \/dev\/null at the end/],
+    [['--compare', '/etc/hostname'], /--compare needs --report/],
+    [['--report', '/tmp/x', '--compare', '/none'], /\/none, which --compare names, is not a file/],
   ])('refuses %j with exit code 2', async (flags, words) => {
     const run = await runCli(stage, ['batch', 'run', '-', '--out', join(directory, 'none'), ...flags], { stdin: '' });
     expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(words) });

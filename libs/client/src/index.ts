@@ -105,6 +105,7 @@ export {
   type TaskVerdict,
   verdictOf,
 } from './batch/task-result.ts';
+export { type BatchReportOptions, writeBatchReport } from './batch-report/write-batch-report.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export type {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { type Batch, type BatchOptions, ShellfleetError } from '@shellfleet/client';
+import { type Batch, type BatchOptions, ShellfleetError, writeBatchReport } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { describeProgress, describeTask } from './batch-line.ts';
 import { openTaskFile } from './batch-tasks.ts';
@@ -26,6 +26,8 @@ interface Flags extends SessionFlags {
   retries?: NonNullable<BatchOptions['retries']>;
   repeats?: number;
   junit?: string;
+  report?: string;
+  compare?: string;
   json?: boolean;
 }
 
@@ -56,6 +58,10 @@ function fileOptions(): Option[] {
       .choices(['failed']),
     new Option('--force', 'replace --out when it exists').env('SHELLFLEET_BATCH_FORCE').conflicts('resume'),
     new Option('--junit <file>', 'write the results also as a file of JUnit, at the end').env('SHELLFLEET_BATCH_JUNIT'),
+    new Option('--report <file>', 'write a report as one file of HTML, at the end').env('SHELLFLEET_BATCH_REPORT'),
+    new Option('--compare <file>', 'with --report: the results of an earlier run, to compare with').env(
+      'SHELLFLEET_BATCH_COMPARE',
+    ),
     new Option('--name <name>', 'of the batch, by which --resume finds it; kept in <out>.batch').env(
       'SHELLFLEET_BATCH_NAME',
     ),
@@ -92,10 +98,13 @@ function runOptions(): Option[] {
 
 async function run(context: Context, file: string, flags: Flags): Promise<void> {
   const { terminal } = context;
-  const { out, resume, force, only, name, timeout, startDeadline, retries, repeats, concurrency, junit } = flags;
+  const { out, resume, force, only, name, timeout, startDeadline, retries, repeats, concurrency, junit, report } =
+    flags;
   if (!resume && !force) refuseExisting(out);
   if (only !== undefined && !resume) throw onlyWithResume();
-  if (junit !== undefined && isSpecial(out)) throw junitNeedsFile(out);
+  if (junit !== undefined && isSpecial(out)) throw needsFile('--junit', out);
+  if (report !== undefined && isSpecial(out)) throw needsFile('--report', out);
+  refuseComparison(flags);
   const common = { spec: toSpec(flags), timeoutMs: timeout, repeats };
   await using tasks = await openTaskFile(file, common);
   await context.withFleet(async (fleet) => {
@@ -117,6 +126,7 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
       const { writeJunit } = await import('./batch-junit.ts');
       await writeJunit(out, junit, name ?? file);
     }
+    if (report !== undefined) await writeBatchReport({ results: out, report, compareWith: flags.compare });
     sayEnd(terminal, batch, out);
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
     context.setExitCode(exitCodeOf(batch));
@@ -141,10 +151,19 @@ function exitCodeOf({ totals, stoppedBy }: Batch): number {
 /** Tells whether a path is a pipe or a device, which is written to but not read again. */
 const isSpecial = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === false;
 
-function junitNeedsFile(out: string): ShellfleetError {
-  return new ShellfleetError('COMMAND_INVALID', `--junit reads ${out} at the end, so --out must name a file.`, {
+function needsFile(flag: string, out: string): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', `${flag} reads ${out} at the end, so --out must name a file.`, {
     path: out,
   });
+}
+
+/** Refuses an earlier run that no report would show or that does not exist, before hours of work. */
+function refuseComparison({ compare, report }: Flags): void {
+  if (compare === undefined) return;
+  if (report === undefined)
+    throw new ShellfleetError('COMMAND_INVALID', '--compare needs --report, which shows the comparison.');
+  if (statSync(compare, { throwIfNoEntry: false })?.isFile() === true) return;
+  throw new ShellfleetError('COMMAND_INVALID', `${compare}, which --compare names, is not a file.`, { path: compare });
 }
 
 function onlyWithResume(): ShellfleetError {
