@@ -126,8 +126,11 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
       const { writeJunit } = await import('./batch-junit.ts');
       await writeJunit(out, junit, name ?? file);
     }
-    if (report !== undefined) await writeBatchReport({ results: out, report, compareWith: flags.compare });
     sayEnd(terminal, batch, out);
+    if (report !== undefined) {
+      await writeBatchReport({ results: out, report, compareWith: flags.compare });
+      terminal.say(`The report is in ${report}.`);
+    }
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
     context.setExitCode(exitCodeOf(batch));
   });

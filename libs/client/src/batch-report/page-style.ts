@@ -25,7 +25,7 @@ html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
 body {
   margin: 0 auto; max-width: 84rem; padding: 0 1.25rem 4rem;
   background: var(--ground); color: var(--text);
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
+  font: .94rem/1.5 system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
   font-variant-numeric: tabular-nums;
 }
 h1 { font-size: 1.6rem; margin: 1.5rem 0 0; overflow-wrap: anywhere; }
@@ -34,7 +34,7 @@ h3 { font-size: 1rem; margin: 1.25rem 0 .5rem; }
 p { margin: .25rem 0 .75rem; max-width: 95ch; }
 a { color: var(--link); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
-code, pre { font: 13px/1.45 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
+code, pre { font: .82rem/1.45 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 code { overflow-wrap: anywhere; }
 pre {
   margin: .25rem 0 .75rem; padding: .6rem .8rem; max-height: 24rem; overflow: auto;
@@ -149,8 +149,9 @@ button:disabled { color: var(--muted); border-color: var(--line); cursor: defaul
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
 @media print {
   :root { color-scheme: light; }
-  body { font-size: 11px; max-width: none; padding: 0; }
-  section { border: 0; padding: 0; margin-bottom: 1.5rem; }
+  html { font-size: 11.5px; }
+  body { background: none; max-width: none; padding: 0; }
+  section { background: none; border: 0; padding: 0; margin-bottom: 1.5rem; }
   nav, .controls, .pager button { display: none; }
   .causes > li, figure, .host, tr { break-inside: avoid; }
   .scroll { overflow: visible; }

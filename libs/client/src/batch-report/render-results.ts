@@ -34,7 +34,7 @@ function renderCause(
   const others = byCount.length > 4 ? ` and ${formatCount(byCount.length - 4)} other hosts` : '';
   const texts = samples.map(
     ({ id, text }) =>
-      html`<figure><figcaption><a href="${linkToTasks({ task: id })}"><bdi>${id}</bdi></a></figcaption><pre>${text === '' ? 'no output' : text}</pre></figure>`,
+      html`<figure><figcaption><a href="${linkToTasks({ task: id })}"><bdi>${id}</bdi></a></figcaption>${text === '' ? html`<p class="muted">no output</p>` : html`<pre>${text}</pre>`}</figure>`,
   );
   return html`<li><details${place < OPEN_CAUSES ? html` open` : undefined}><summary><span class="count ${verdict}">${formatCount(count)}</span><span class="what"><b>${title}</b>${line === '' ? undefined : html` <code>${line}</code>`}</span></summary>
 <p><a href="${linkToTasks({ cause: String(index) })}">${count === 1 ? 'Show the task' : `Show the ${formatCount(count)} tasks`}</a> <span class="muted">${formatShare(count / all)} of all${named.length === 0 ? '' : `, on ${named.join(', ')}${others}`}</span></p>${texts}</details></li>`;

@@ -13,6 +13,9 @@ export interface BatchReportOptions {
   compareWith?: string | undefined;
 }
 
+/** Names of batches that nobody named. */
+const GENERATED = /^[0-9a-hjkmnp-tv-z]{26}$/;
+
 /**
  * Writes a report about a batch: one file of HTML, which needs no network. The results are read once, in memory that
  * grows by some hundred bytes for each task. Throws FILE_….
@@ -31,7 +34,8 @@ export async function writeBatchReport({ results, report, compareWith }: BatchRe
   for await (const result of readBatchResults(results)) collector.add(result);
   const manifest = await readBatchManifest(results);
   const page = renderPage(collector.end(), {
-    ...{ name: manifest?.name ?? basename(results), earlier: basename(compareWith ?? ''), manifest },
+    name: manifest === undefined || GENERATED.test(manifest.name) ? basename(results) : manifest.name,
+    ...{ earlier: basename(compareWith ?? ''), manifest },
   });
   try {
     await replaceInOneStep(report, (file) => file.appendFile(page));
