@@ -250,6 +250,15 @@ describe('a report', () => {
     expect(page).not.toContain('alert(1)</script>');
   });
 
+  test('says which tasks it does not list', () => {
+    const collector = new ReportCollector(undefined, new ListedTasks(2));
+    const passed = { passed: true, outcome: 'success' as const };
+    for (const own of [{}, passed, passed]) collector.add(taskResult(own));
+    const page = renderPage(collector.end(), { name: 'n', earlier: '', manifest: undefined });
+    expect(page).toContain('Of 3 tasks this table lists the 1 task that did not pass.');
+    expect(page).toContain('"verdict":["failed"]');
+  });
+
   test('of no task is a page as well', () => {
     const page = renderPage(new ReportCollector(undefined).end(), { name: 'none', earlier: '', manifest: undefined });
     expect(page).toContain('The results file has no task.');

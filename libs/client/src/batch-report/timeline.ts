@@ -78,36 +78,45 @@ export class HostStays {
     const lengthMs = Math.max(1, end - begin);
     const byHost = this.#byHost();
     const showsBars = count <= mostBars && sum(byHost.map(({ most }) => most)) <= MOST_LANES;
-    const hosts = byHost.map(({ hostId, indexes, lanes, most }) => ({
+    const hosts = byHost.map(({ hostId, indexes, most }) => ({
       ...{ hostId, stays: indexes.length, most },
       busyMs: sum(indexes.map((index) => this.#to.at(index) - this.#from.at(index))),
-      bars: showsBars ? indexes.map((index, at) => this.#barOf(index, lanes[at] ?? 0, begin)) : undefined,
+      bars: showsBars ? this.#barsOf(indexes, begin) : undefined,
       load: showsBars ? undefined : this.#loadOf(indexes, begin, lengthMs),
     }));
     return { begin, lengthMs, hosts: hosts.sort((a, b) => byNumber.compare(a.hostId, b.hostId)) };
   }
 
-  /** Returns the stays of each host in the order of their begin, with their lanes. */
-  #byHost(): { hostId: string; indexes: number[]; lanes: number[]; most: number }[] {
+  /** Returns the stays of each host in the order of their begin. */
+  #byHost(): { hostId: string; indexes: number[]; most: number }[] {
     const byHost = [...this.#hostIds.keys()].map((hostId) => ({ hostId, indexes: [] as number[] }));
     for (let index = 0; index < this.#from.length; index++) byHost[this.#host.at(index)]?.indexes.push(index);
     return byHost.map(({ hostId, indexes }) => {
       indexes.sort((a, b) => this.#from.at(a) - this.#from.at(b));
-      const ends: number[] = [];
-      const lanes = indexes.map((index) => {
-        const free = ends.findIndex((end) => end <= this.#from.at(index));
-        const lane = free === -1 ? ends.length : free;
-        ends[lane] = this.#to.at(index);
-        return lane;
-      });
-      return { hostId, indexes, lanes, most: ends.length };
+      return { hostId, indexes, most: this.#mostAtOnce(indexes) };
     });
   }
 
-  #barOf(index: number, lane: number, begin: number): TimelineBar {
-    const verdict = VERDICTS[this.#verdict.at(index)] ?? 'failed';
-    const [from, to] = [this.#from.at(index) - begin, this.#to.at(index) - begin];
-    return { lane, from, to, verdict, row: this.#row.at(index) };
+  #mostAtOnce(indexes: readonly number[]): number {
+    const ends = Float64Array.from(indexes, (index) => this.#to.at(index)).sort();
+    let [most, ended] = [0, 0];
+    for (const [begun, index] of indexes.entries()) {
+      while ((ends[ended] ?? Number.POSITIVE_INFINITY) <= this.#from.at(index)) ended++;
+      most = Math.max(most, begun + 1 - ended);
+    }
+    return most;
+  }
+
+  #barsOf(indexes: readonly number[], begin: number): TimelineBar[] {
+    const ends: number[] = [];
+    return indexes.map((index) => {
+      const [from, to] = [this.#from.at(index), this.#to.at(index)];
+      const free = ends.findIndex((end) => end <= from);
+      const lane = free === -1 ? ends.length : free;
+      ends[lane] = to;
+      const verdict = VERDICTS[this.#verdict.at(index)] ?? 'failed';
+      return { lane, from: from - begin, to: to - begin, verdict, row: this.#row.at(index) };
+    });
   }
 
   #loadOf(indexes: readonly number[], begin: number, lengthMs: number): number[] {
