@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { finishAs, own } from './mailbox-session.ts';
 
 const MOST_AT_ONCE = 256;
-const POLL_MS = 2;
+const POLL_MS = 10;
 
 /** A host whose shells are simulated: every command succeeds at once, and its session is released. */
 export class SimulatedSessions {

@@ -45,11 +45,14 @@ export class DiscardSessions implements AsyncDisposable {
     await this.add((await Promise.all(finding)).flat());
   }
 
-  /** Discards the sessions of a task whose line is in the file. Waits if many others wait. */
+  /** Discards the sessions of a task whose line is in the file. Waits while more wait than are discarded together. */
   async add(used: readonly UsedSession[]): Promise<void> {
     this.#waiting.push(...used);
-    if (this.#waiting.length >= MOST_TOGETHER) await this.#discard();
-    else
+    if (this.#waiting.length >= MOST_TOGETHER) {
+      const before = this.#discarding;
+      void this.#discard();
+      await before;
+    } else
       this.#timer ??= setTimeout(() => {
         this.#timer = undefined;
         void this.#discard();
