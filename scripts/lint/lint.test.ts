@@ -99,7 +99,7 @@ const workerOrder = [
   ['approvals'],
   ['admission'],
   ['audit', 'egress', 'gate', 'journal', 'lease', 'overflow-log', 'redaction', 'sandbox'],
-  ['host', 'metrics', 'output', 'queue'],
+  ['host', 'metrics', 'output', 'queue', 'sink'],
   ['config', 'log'],
 ];
 

@@ -45,6 +45,7 @@ beforeAll(async () => {
       SHELLFLEET_CONFIG: join(directory, 'config.yaml'),
       SHELLFLEET_TOOLS: toolModules('everyday'),
       SHELLFLEET_SCALE_TOKEN: TOKEN,
+      SHELLFLEET_LOG_SINK: `file://${join(directory, 'workers.log')}`,
     },
     envs: ports.map((port) => ({ SHELLFLEET_METRICS_PORT: String(port) })),
   });
@@ -78,12 +79,14 @@ async function keepBusy(): Promise<void> {
   await asks.run('true');
   await asks.submit('touch asked');
   const denied = await fleet.session('denied', { approval: 'unless-trusted' });
-  await denied.submit('touch denied');
+  const held = await denied.submit('touch denied');
   const [question] = await until(
     () => pendingOf('touch denied'),
     ({ length }) => length === 1,
   );
   await fleet.approvals.deny(question?.id ?? '');
+  // A close would cancel it first.
+  await held.result();
   await denied.close();
   const busy = await Promise.all(
     ['one', 'two', 'three'].map((id) => fleet.session(id, { secrets: { TOKEN: 'planted-secret' } })),

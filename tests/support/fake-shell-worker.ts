@@ -86,6 +86,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     },
     hostMemory: new HostMemory(),
     recentLines: new RecentLines(id),
+    sinks: [],
     metrics,
     redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {

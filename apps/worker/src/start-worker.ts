@@ -14,6 +14,7 @@ import { openLog } from './log/open-log.ts';
 import { toSessionBounds } from './sandbox/open-policies.ts';
 import type { HostLimits } from './sandbox/sandbox.ts';
 import type { Stop } from './session/hosting.ts';
+import { LogSink } from './sink/log-sink.ts';
 import { openServices } from './worker/open-services.ts';
 import type { SweepTimes } from './worker/sweep-sandboxes-regularly.ts';
 import { createWorker } from './worker.ts';
@@ -83,10 +84,12 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   // A signal during the start waits until the sandboxes of an earlier worker are found, because SIGINT ends them too.
   const asked = untilAskedToStop();
   const given = readConfig();
-  const log = openLog(given.logLevel);
+  const logSink = given.logSink && new LogSink(given.logSink);
+  const log = openLog(given.logLevel, (line) => logSink?.push(line));
   const { logger } = log;
+  logSink?.reportTo(logger);
   const ruleFiles = new RuleFiles(given.file.rules, logger);
-  const { services, tools, signatures, directory } = await openServices(given, VERSION, log);
+  const { services, tools, signatures, directory } = await openServices(given, VERSION, log, logSink);
   const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const { unchecked } = settings.file.allow;
@@ -116,6 +119,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   void asked.then(async (how) => {
     ruleFiles.close();
     await worker.close(how, GRACE_MS);
+    await Promise.all(services.sinks.map((sink) => sink.close()));
     await directory.close();
     process.exit(0);
   });

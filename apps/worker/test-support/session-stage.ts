@@ -122,6 +122,7 @@ export function open(
     approvals: { starts: new StartsUnderWay() } as never,
     logger: pino({ level: 'silent' }),
     recentLines: new RecentLines('boot-1'),
+    sinks: [],
   });
   const keeper = () => sandboxes.made.at(-1)!.keeper;
   return { mailbox, sandboxes, lease, jobs, journal, session, keeper, host };

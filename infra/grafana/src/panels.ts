@@ -208,6 +208,14 @@ export const ROWS: RowPlan[] = [
         greatest('shellfleet_pressure_ratio', 'instance', 'resource'),
       ]),
       graph(
+        'Sinks',
+        'short',
+        'Lines that wait for sinks of the log and the audit, lines that they do not get per second, and 1 while they work.',
+        ['waiting {{sink}}', total('shellfleet_sink_waiting_lines', 'sink')],
+        ['dropped {{sink}}', rate('shellfleet_sink_dropped_lines_total', 'sink')],
+        ['up {{instance}} {{sink}}', least('shellfleet_sink_up', 'instance', 'sink')],
+      ),
+      graph(
         'Workers',
         'percentunit',
         'Share of time in which the event loop had work, and processors used.',

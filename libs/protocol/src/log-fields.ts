@@ -49,6 +49,8 @@ export const LOG_FIELDS = {
   processes: 'how many processes were ended',
   'process.pid': 'the process id of a process that ended',
   signal: 'the signal that ended it',
+  sink: 'the sink: `log` or `audit`',
+  dropped: 'how many lines the sink will never get',
 } as const;
 
 /** Name of a field that a log line may have, beside those that every line has. */

@@ -172,6 +172,21 @@ export const METRICS = {
     help: 'Time for which a tool call ran, by `success` or the code of its error',
     buckets: RUN_SECONDS,
   },
+  shellfleet_sink_up: {
+    type: 'gauge',
+    labels: ['sink'],
+    help: '1 if a sink, `log` or `audit`, took the last lines, else 0',
+  },
+  shellfleet_sink_waiting_lines: {
+    type: 'gauge',
+    labels: ['sink'],
+    help: 'Lines that wait for a sink',
+  },
+  shellfleet_sink_dropped_lines_total: {
+    type: 'counter',
+    labels: ['sink'],
+    help: 'Lines that a sink does not get: the log had no room for more, or the audit removed them for their age',
+  },
   shellfleet_memory_free_bytes: {
     type: 'gauge',
     labels: [],

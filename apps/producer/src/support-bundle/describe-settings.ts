@@ -8,7 +8,7 @@ import { REPLACED } from './redact-text.ts';
 const SHOWN = [
   ...['NAMESPACE', 'TENANT', 'STATE_DIR', 'CONFIG', 'HOST_ID', 'SLOTS', 'TOOL_SLOTS', 'POLICIES', 'TRANSPORT'],
   ...['DEFAULT_IMAGE', 'WORKSPACES', 'RETENTION', 'LOG_LEVEL', 'MIN_FREE_MEMORY', 'MIN_FREE_DISK', 'UIDS', 'USERS'],
-  ...['METRICS_PORT', 'METRICS_HOST', 'WORKERS', 'IMAGE'],
+  ...['METRICS_PORT', 'METRICS_HOST', 'LOG_SINK', 'AUDIT_SINK', 'WORKERS', 'IMAGE'],
 ].map((name) => `SHELLFLEET_${name}`);
 
 /** Returns the variables of this product in the environment. */

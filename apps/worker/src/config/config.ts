@@ -4,6 +4,7 @@ import { checkEscalation, DocumentError } from '@shellfleet/policy';
 import { DEFAULT_POLICY, type PolicyName } from '@shellfleet/protocol';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { environmentSchema, MOST_SLOTS } from './environment.ts';
+import type { SinkTarget } from './sink-target.ts';
 
 // The only reader of the environment in this app.
 
@@ -59,6 +60,8 @@ export interface WorkerConfig {
   /** The port for those who watch the worker, if it has one. `scaleToken` is a secret. */
   metrics: { port: number; host: string; scaleToken: string | undefined } | undefined;
   logLevel: string;
+  logSink: SinkTarget | undefined;
+  auditSink: SinkTarget | undefined;
   hostMemoryBytes: number;
   hostCpus: number;
 }
@@ -133,6 +136,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
             scaleToken: values.SHELLFLEET_SCALE_TOKEN,
           },
     logLevel: values.SHELLFLEET_LOG_LEVEL,
+    logSink: values.SHELLFLEET_LOG_SINK,
+    auditSink: values.SHELLFLEET_AUDIT_SINK,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
   };

@@ -2,6 +2,7 @@ import { cpus } from 'node:os';
 import { hostIdSchema, LIMITS, namespaceSchema, POLICY_NAMES, parseDurationText } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { policiesSchema, usersSchema } from './allow-section.ts';
+import { sinkSchema } from './sink-target.ts';
 
 // The variables of a worker. Each has a default, a unit, and a line of documentation.
 
@@ -197,6 +198,12 @@ export const environmentSchema = z.object({
     .string()
     .optional()
     .describe('YAML file with the settings that need structure: rules, what sessions may ask for; default: none'),
+  SHELLFLEET_LOG_SINK: sinkSchema
+    .optional()
+    .describe('Where log lines go beside stdout: file:///PATH, unix:///PATH or tcp://HOST:PORT; default: nowhere'),
+  SHELLFLEET_AUDIT_SINK: sinkSchema
+    .optional()
+    .describe('Where records of the audit are copied to, in the same forms; default: nowhere'),
   SHELLFLEET_METRICS_PORT: wholeNumber(0, 65_535)
     .optional()
     .describe('Port of /metrics, /healthz, /readyz and /scale; 0: a free one, which the log names; default: none'),

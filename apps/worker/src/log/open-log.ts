@@ -13,13 +13,14 @@ export interface WorkerLog {
   nameHost(hostId: string): void;
 }
 
-/** Opens the log of this process, on its stdout. */
-export function openLog(level: string): WorkerLog {
+/** Opens the log of this process, on its stdout. `copy` gets each line as well. */
+export function openLog(level: string, copy: (line: string) => void = () => {}): WorkerLog {
   const stdout = openLogFile(process.stdout.fd);
   const recentLines = new RecentLines(ulid());
   const logger = createLogger(level, {
     write(line) {
       recentLines.push(line);
+      copy(line);
       stdout.write(line);
     },
   });

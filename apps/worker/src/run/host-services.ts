@@ -19,6 +19,7 @@ import type { OverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { KeptSandboxes } from '../sandbox/kept-sandboxes.ts';
 import type { Sandboxes } from '../sandbox/sandbox.ts';
 import type { WarmPools } from '../shell/pool/warm-pools.ts';
+import type { SinkState } from '../sink/sink-health.ts';
 import type { RunningEntries } from './entry-run.ts';
 
 /** Services of a worker process that exist before it takes part in the fleet. */
@@ -46,6 +47,8 @@ export interface HostServices {
   readonly metrics?: WorkerMetrics | undefined;
   readonly logger: Logger;
   readonly recentLines: RecentLines;
+  /** Where lines of the log and records of the audit are copied to. */
+  readonly sinks: readonly SinkState[];
 }
 
 /** What a session uses of its host. */

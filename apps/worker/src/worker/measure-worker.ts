@@ -51,6 +51,7 @@ export class WorkerGauges {
     this.#measureSessions();
     this.#measurePools();
     this.#measureRoom();
+    this.#measureSinks();
     this.#measureUses(this.#worker.host.uses.read());
     await this.#measureFleet();
     this.#metrics.addCounts();
@@ -114,6 +115,21 @@ export class WorkerGauges {
       percent === null ? [] : [[{ resource }, percent / 100]],
     );
     registry.replace('shellfleet_pressure_ratio', known);
+  }
+
+  #measureSinks(): void {
+    const registry = this.#registry;
+    const { sinks } = this.#worker.host;
+    registry.replace(
+      'shellfleet_sink_up',
+      sinks.map(({ name, isUp }) => [{ sink: name }, isUp ? 1 : 0]),
+    );
+    registry.replace(
+      'shellfleet_sink_waiting_lines',
+      sinks.map(({ name, waiting }) => [{ sink: name }, waiting]),
+    );
+    for (const { name, dropped } of sinks)
+      registry.countTo('shellfleet_sink_dropped_lines_total', { sink: name }, dropped);
   }
 
   #measureUses(uses: Uses): void {

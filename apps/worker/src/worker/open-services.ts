@@ -4,6 +4,7 @@ import { fleetKeys } from '@shellfleet/protocol';
 import { connectRedis, countCalls, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
 import type { Signatures } from '../admission/create-admission.ts';
+import { openAuditSink } from '../audit/audit-sink.ts';
 import { openAudit } from '../audit/file-audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
 import { HostMemory } from '../host/host-memory.ts';
@@ -19,6 +20,7 @@ import { createOverflowLogs } from '../overflow-log/overflow-logs.ts';
 import type { HostServices } from '../run/host-services.ts';
 import { openPolicies } from '../sandbox/open-policies.ts';
 import { chooseTransport } from '../shell/transport/choose-transport.ts';
+import type { LogSink } from '../sink/log-sink.ts';
 import { loadTools, type Tool } from '../tools/load-tools.ts';
 import { toolMark } from '../tools/tool-host.ts';
 import { askForSignatures } from './ask-for-signatures.ts';
@@ -33,7 +35,12 @@ export interface OpenServices {
 }
 
 /** Opens the state directory, the connection to Redis, the sandboxes, the logs and the audit of a host. */
-export async function openServices(given: WorkerConfig, version: string, log: WorkerLog): Promise<OpenServices> {
+export async function openServices(
+  given: WorkerConfig,
+  version: string,
+  log: WorkerLog,
+  logSink?: LogSink,
+): Promise<OpenServices> {
   const { logger, recentLines } = log;
   const directory = await openStateDirectory(given.stateDirectory, given.hostId);
   const { hostId, hostKey } = directory;
@@ -72,6 +79,12 @@ export async function openServices(given: WorkerConfig, version: string, log: Wo
     noted: settings.file.audit.commands,
     anchored: await readAuditHeads(redis, namespace, hostId),
   });
+  const auditSink =
+    settings.auditSink &&
+    (await openAuditSink({
+      ...{ target: settings.auditSink, directory: directory.audit, namespace, hostId, logger },
+      heads: () => audit.heads(),
+    }));
   const { verifier, signatures } = askForSignatures(settings.file.keys, audit, logger);
   // Done before this process begins its own journal file.
   const redisLosses = watchRedisLosses(directory.journal, history, retentionMs);
@@ -90,6 +103,7 @@ export async function openServices(given: WorkerConfig, version: string, log: Wo
       fleet: fleetKeys(namespace),
     },
     ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, metrics, logger, recentLines },
+    sinks: [logSink, auditSink].filter((sink) => sink !== undefined),
     sealer: createSealer(sealKeys, { verifier }),
     overflowLogs: createOverflowLogs(directory.logs, settings.logs),
   };
