@@ -14,8 +14,11 @@ import { until } from '../support/until.ts';
 const attaches = fileURLToPath(new URL('../fixtures/attaches-and-waits.ts', import.meta.url));
 /** Duration of the fault itself, longer than the deadline of a call to Redis. */
 const AWAY_MS = 3_000;
+/** Each look is a command, and a terminal without a user lasts for half a minute. */
+const LOOK_EVERY_MS = 250;
 
-describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) => {
+// These suites mostly wait, so they run at the same time. The tests of one fleet run one after the other.
+describe.concurrent.each(['socket', 'attach'] as const)('a terminal over %s', (transport) => {
   let stack: TestFleet;
   let worker: TestWorker;
   let inspect: FleetInspector;
@@ -24,7 +27,7 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
   });
   afterAll(() => endInspectedFleet(stack, inspect));
 
-  test('passes output and input once when its worker is killed and replaced', async () => {
+  test('passes output and input once when its worker is killed and replaced', { concurrent: false }, async () => {
     const session = await stack.fleet.session('adopted');
     const terminal = await session.attach();
     const person = new SessionTerminal(terminal);
@@ -49,7 +52,9 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
     expect(await terminal.ended).toMatchObject({ reason: 'hung-up' });
   });
 
-  test('ends with SESSION_LOST when its sandbox is removed, and the session goes on', async () => {
+  test('ends with SESSION_LOST when its sandbox is removed, and the session goes on', {
+    concurrent: false,
+  }, async () => {
     const session = await stack.fleet.session('gone');
     const terminal = await session.attach();
     const person = new SessionTerminal(terminal);
@@ -61,7 +66,7 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
     await new SessionTerminal(next).sees('$ ');
   });
 
-  test('reports the signal that ended its shell, its own or of a restart', async () => {
+  test('reports the signal that ended its shell, its own or of a restart', { concurrent: false }, async () => {
     const session = await stack.fleet.session('killed');
     const suicidal = await session.attach();
     await suicidal.write('kill -9 $$\n');
@@ -73,7 +78,7 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
   });
 });
 
-describe('a terminal', () => {
+describe.concurrent('a terminal', () => {
   test('loses no output and repeats no input when Redis is killed and returns', async () => {
     await using redis = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
     await using stack = await startFleet({ redisUrl: redis.url });
@@ -124,7 +129,8 @@ describe('a terminal', () => {
     user.kill('SIGKILL');
     await exited;
     const killedAt = Date.now();
-    await until(running, (seen) => !/^0$/m.test(seen.split('\n').slice(1).join('\n')), 60_000);
+    const runningLater = () => delay(LOOK_EVERY_MS).then(running);
+    await until(runningLater, (seen) => !/^0$/m.test(seen.split('\n').slice(1).join('\n')), 60_000);
     const tookMs = Date.now() - killedAt;
     console.info(`ended ${tookMs} ms after its user was killed`);
     expect(tookMs).toBeGreaterThan(20_000);
