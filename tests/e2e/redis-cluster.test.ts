@@ -59,7 +59,17 @@ async function useSession(session: Session): Promise<unknown> {
 describe('a Redis Cluster', () => {
   test('serves sessions on every node: run, stream, wait, cancel, files and close', async () => {
     const ids = await Promise.all(own.nodes.map((node) => idOn(node, 'used')));
+    const closed = new Set<string>();
+    const following = (async () => {
+      for await (const event of stack.fleet.events()) if (event.type === 'session.closed') closed.add(event.sessionId);
+    })();
+    // Ends with the fleet.
+    following.catch(() => {});
     const uses = await Promise.all(ids.map(async (id) => useSession(await stack.fleet.session(id))));
+    await until(
+      () => closed.size,
+      (count) => count === ids.length,
+    );
     expect(uses).toEqual(
       ids.map(() => ({
         streamed: ['one\n', 'two\n'],
