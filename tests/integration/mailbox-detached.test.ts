@@ -77,7 +77,7 @@ describe('a detached batch', () => {
   test('has its tasks, files and options for the host that takes it', async () => {
     const packed = Buffer.alloc(2_500_000, 'packed');
     const blob = blobNameOf(sealer, packed);
-    const long = { task: { id: 'long', script: 'x'.repeat(1_500_000) }, blobs: { '/workspace/f': blob } };
+    const long = { task: { id: 'long', script: 'x'.repeat(1_500_000) }, blobs: { '/workspace/f': [blob] } };
     const tasks: StoredTask[] = [...Array.from({ length: 3_000 }, (_, n) => ({ task: { id: `${n}` } })), long];
     const batch = newBatch({ tasks, files: new Map([[blob, packed]]) });
     expect(await storeBatch(access, batch)).toBe('stored');

@@ -38,7 +38,7 @@ async function makeTree(): Promise<string> {
 describe('a packed path', () => {
   test('is unpacked with its contents, modes and links', async () => {
     const tree = await makeTree();
-    await unpackTo(await packPath(tree, MOST), at('copies/copy'), 'replace');
+    await unpackTo(await packPath(tree, MOST), at('copies/copy'), 'replace', MOST);
     const copy = at('copies/copy');
     expect((await readdir(copy, { recursive: true })).sort()).toEqual(
       (await readdir(tree, { recursive: true })).sort(),
@@ -53,16 +53,16 @@ describe('a packed path', () => {
     await writeFile(at('file'), 'one', { mode: 0o600 });
     const packed = await packPath(at('file'), MOST);
     await mkdir(at('copy/earlier'), { recursive: true });
-    await unpackTo(packed, at('copy'), 'replace');
+    await unpackTo(packed, at('copy'), 'replace', MOST);
     expect(await readFile(at('copy'), 'utf8')).toBe('one');
-    await expect(unpackTo(packed, directory, 'merge')).rejects.toMatchObject({ code: 'FILE_IS_DIRECTORY' });
+    await expect(unpackTo(packed, directory, 'merge', MOST)).rejects.toMatchObject({ code: 'FILE_IS_DIRECTORY' });
   });
 
   test('is merged into a directory', async () => {
     const tree = await makeTree();
     await mkdir(at('copy/sub'), { recursive: true });
     await writeFile(at('copy/sub/own'), 'own');
-    await unpackTo(await packPath(tree, MOST), at('copy'), 'merge');
+    await unpackTo(await packPath(tree, MOST), at('copy'), 'merge', MOST);
     expect((await readdir(at('copy/sub'))).sort()).toEqual(['empty', 'long', 'own']);
   });
 
@@ -71,6 +71,13 @@ describe('a packed path', () => {
     await expect(packPath(at('random'), 40_000)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
     await expect(packPath(at('missing'), MOST)).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
     await expect(packPath('/dev/null', MOST)).rejects.toMatchObject({ code: 'FILE_DENIED' });
+  });
+
+  test('is not unpacked when it would become too large', async () => {
+    await writeFile(at('zeros'), Buffer.alloc(900_000));
+    const packed = await packPath(at('zeros'), 10_000);
+    await expect(unpackTo(packed, at('copy'), 'replace', 800_000)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
+    expect(await readdir(directory)).toEqual(['zeros']);
   });
 
   test.each<[string, EntryHeader[]]>([
@@ -106,7 +113,7 @@ describe('a packed path', () => {
       ],
     ],
   ])('is refused with %s', async (_what, headers) => {
-    await expect(unpackTo(await packEntries(...headers), at('copy'), 'merge')).rejects.toMatchObject({
+    await expect(unpackTo(await packEntries(...headers), at('copy'), 'merge', MOST)).rejects.toMatchObject({
       code: 'FILE_DENIED',
     });
     expect(await readdir(directory)).not.toContain('up');
@@ -119,7 +126,7 @@ describe('a packed path', () => {
       { name: 'directory/a', type: 'symlink', linkname: '../outside' },
       { name: 'directory/a/x', type: 'file' },
     );
-    await expect(unpackTo(packed, at('copy'), 'replace')).rejects.toThrow();
+    await expect(unpackTo(packed, at('copy'), 'replace', MOST)).rejects.toThrow();
     expect(await readdir(at('outside'))).toEqual([]);
   });
 

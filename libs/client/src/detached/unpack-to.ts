@@ -11,27 +11,36 @@ import { DIRECTORY_NAME, FILE_NAME } from './pack-path.ts';
 
 /**
  * Unpacks what `packPath` has packed to a path. `replace`: what is there is removed first. `merge`: a directory is
- * merged into the one that is there. Nothing is written outside of the path. Rejects with FILE_… or PATH_INVALID.
+ * merged into the one that is there. Nothing is written outside of the path. Rejects with FILE_TOO_LARGE when the
+ * contents are larger than `mostBytes`, with FILE_… or PATH_INVALID.
  */
 export async function unpackTo(
   packed: AsyncIterable<Uint8Array> | Uint8Array,
   path: string,
   how: 'replace' | 'merge',
+  mostBytes: number,
 ): Promise<void> {
   const bytes = packed instanceof Uint8Array ? [packed] : packed;
   try {
     await mkdir(dirname(path), { recursive: true });
-    if (how === 'merge') return await unpack(bytes, path);
+    if (how === 'merge') return await unpack(bytes, path, mostBytes);
     const part = `${path}.shellfleet-part`;
     for (const stale of [path, part]) await rm(stale, { recursive: true, force: true });
-    await unpack(bytes, part);
+    await unpack(bytes, part, mostBytes).catch(async (error: unknown) => {
+      await rm(part, { recursive: true, force: true });
+      throw error;
+    });
     await rename(part, path);
   } catch (error) {
     throw toLocalError(path, error);
   }
 }
 
-async function unpack(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, path: string): Promise<void> {
+async function unpack(
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  path: string,
+  mostBytes: number,
+): Promise<void> {
   const { extract } = await import('tar-stream');
   const tree = new LocalTree(path, path);
   let root: 'none' | 'file' | 'directory' = 'none';
@@ -58,7 +67,17 @@ async function unpack(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, p
     if (root === 'none') throw invalid(path);
     await tree.finish();
   };
-  await Promise.all([pipeline(Readable.from(bytes), createGunzip(), archive), writing()]);
+  let left = mostBytes;
+  const limit = async function* (pieces: AsyncIterable<Buffer>) {
+    for await (const piece of pieces) {
+      left -= piece.byteLength;
+      if (left < 0) throw tooLarge(path, mostBytes);
+      yield piece;
+    }
+  };
+  // The writing fails with the error of the reading, or ends it.
+  const ends = await Promise.allSettled([writing(), pipeline(Readable.from(bytes), createGunzip(), limit, archive)]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
 async function writeFile(file: LocalFile, entry: AsyncIterable<unknown>, mode: number): Promise<void> {
@@ -73,4 +92,9 @@ async function writeFile(file: LocalFile, entry: AsyncIterable<unknown>, mode: n
 
 function invalid(path: string): ShellfleetError {
   return new ShellfleetError('FILE_DENIED', `What was stored for ${path} is no packed file or directory.`, { path });
+}
+
+function tooLarge(path: string, limit: number): ShellfleetError {
+  const message = `What was stored for ${path} has over ${limit} bytes when it is unpacked.`;
+  return new ShellfleetError('FILE_TOO_LARGE', message, { path, limit });
 }

@@ -45,8 +45,11 @@ export interface StoredBatch {
 /** A task as it is stored. It is not checked. */
 export interface StoredTask {
   task: unknown;
-  /** Paths in the sandbox, with the names of the packed files that go there. */
-  blobs?: Record<string, string>;
+  /**
+   * Names of the packed files by the paths in the sandbox where they go: one for all repeats of the task, or one for
+   * each repeat.
+   */
+  blobs?: Record<string, string[]>;
 }
 
 const FIELDS = [

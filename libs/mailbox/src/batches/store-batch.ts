@@ -30,8 +30,11 @@ export interface NewBatch {
   by: string;
   /** Options of the batch. */
   options: object;
-  tasks: readonly StoredTask[];
-  /** Packed files and directories, by the names that `blobNameOf` returns. */
+  tasks: Iterable<StoredTask> | AsyncIterable<StoredTask>;
+  /**
+   * Packed files and directories, by the names that `blobNameOf` returns. They are read after the last task, so the
+   * iterable may add those that its tasks need.
+   */
   files: ReadonlyMap<string, Buffer>;
 }
 
@@ -45,6 +48,8 @@ interface SealedBatch {
   head: string;
   tasks: [field: string, sealed: string][];
   files: [field: string, sealed: string][];
+  /** Number of tasks. */
+  count: number;
   bytes: number;
   digest: string;
 }
@@ -56,7 +61,7 @@ interface SealedBatch {
 export async function storeBatch(access: BatchAccess, batch: NewBatch): Promise<'stored' | 'same'> {
   const sealed = await sealBatch(access, batch);
   const { head, tasks, files, bytes, digest } = sealed;
-  const claim = [batch.id, STORING_MS, head, batch.by, batch.tasks.length, tasks.length, bytes, digest];
+  const claim = [batch.id, STORING_MS, head, batch.by, sealed.count, tasks.length, bytes, digest];
   const [claimed, , phase, known] = asArray(await runOnBatch(access, claimScript, claim), claimScript.name);
   if (claimed !== 1 && (known !== digest || phase === 'storing')) throw nameInUse(access, asString(phase));
   if (claimed !== 1) return 'same';
@@ -86,12 +91,20 @@ async function sealBatch(access: BatchAccess, { id, options, tasks, files }: New
   const { sealer, keys } = access;
   const head = sealer.seal(JSON.stringify(options), sealPlace('batch-head', keys, { batch: keys.name, id, part: '' }));
   const hash = createHash('sha256').update(toCanonicalJson(options));
-  const sealed: SealedBatch = { head, tasks: [], files: [], bytes: head.length, digest: '' };
+  const sealed: SealedBatch = { head, tasks: [], files: [], count: 0, bytes: head.length, digest: '' };
   const add = (to: SealedBatch['tasks'], field: string, value: string) => {
     sealed.bytes += value.length;
     if (sealed.bytes > LIMITS.detachedBatchBytes) throw tooLarge(keys.name);
     to.push([field, value]);
   };
+  const onTask = () => {
+    sealed.count++;
+  };
+  for await (const piece of joinLines(tasks, onTask)) {
+    hash.update(piece);
+    const part = String(sealed.tasks.length);
+    add(sealed.tasks, part, await sealPiece(access, 'batch-tasks', { id, part }, piece));
+  }
   for (const [blob, packed] of files) {
     let number = 0;
     for (const piece of cutPieces(packed)) {
@@ -99,16 +112,11 @@ async function sealBatch(access: BatchAccess, { id, options, tasks, files }: New
       add(sealed.files, part, sealer.seal(piece, sealPlace('batch-file', keys, { batch: keys.name, id, part })));
     }
   }
-  for (const piece of joinLines(tasks)) {
-    hash.update(piece);
-    const part = String(sealed.tasks.length);
-    add(sealed.tasks, part, await sealPiece(access, 'batch-tasks', { id, part }, piece));
-  }
   return { ...sealed, digest: sealer.digest(hash.digest('hex')) };
 }
 
 /** Yields the tasks as lines of JSON, in pieces. */
-function* joinLines(tasks: readonly StoredTask[]): Generator<Buffer> {
+async function* joinLines(tasks: NewBatch['tasks'], onTask: () => void): AsyncGenerator<Buffer> {
   let waiting: Buffer[] = [];
   let bytes = 0;
   const join = () => {
@@ -116,7 +124,8 @@ function* joinLines(tasks: readonly StoredTask[]): Generator<Buffer> {
     [waiting, bytes] = [[], 0];
     return cutPieces(joined);
   };
-  for (const task of tasks) {
+  for await (const task of tasks) {
+    onTask();
     const line = Buffer.from(`${JSON.stringify(task)}\n`);
     waiting.push(line);
     bytes += line.byteLength;
@@ -206,7 +215,7 @@ export function tooLarge(name: string, path?: string): ShellfleetError {
   const which = path === undefined ? '' : `, at ${path}`;
   return new ShellfleetError(
     'BATCH_TOO_LARGE',
-    `Tasks and files of the batch ${name} are over ${limit / 1_048_576} MiB, sealed${which}. Put large files into the image, or fetch them in \`setup\`; or run the batch without detaching it.`,
+    `Nothing was submitted: tasks and files of the batch ${name} are over ${limit / 1_048_576} MiB, sealed${which}. Put large files into the image, or fetch them in \`setup\`; or run the batch without detaching it.`,
     { name, limit, ...(path === undefined ? {} : { path }) },
   );
 }
