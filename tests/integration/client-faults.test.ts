@@ -178,6 +178,30 @@ describe('the client during faults', () => {
     expect((await session.info()).state).toBe('closed');
   });
 
+  test('goes on with the events of the fleet when their connection breaks', async () => {
+    await using stage = await setClientStage();
+    const fleet = await stage.connect();
+    const seen: string[] = [];
+    const following = (async () => {
+      for await (const { type } of fleet.events()) seen.push(type);
+    })();
+    const session = await fleet.session('s');
+    await untilFound('it follows', async () =>
+      ((await stage.redis.client('LIST')) as string).includes('cmd=psubscribe'),
+    );
+    await session.submit('true');
+    await untilFound('it is told', async () => seen.includes('session.queued'));
+    await stage.redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await session.close();
+    await untilFound('it is told again', async () => seen.includes('session.closed'));
+    expect(seen.filter((type) => type !== 'command.completed')).toEqual([
+      'session.queued',
+      'events.missed',
+      'session.closed',
+    ]);
+    await Promise.all([fleet.close(), expect(following).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' })]);
+  });
+
   test('rejects waits when it closes, and leaves no subscription behind', async () => {
     await using stage = await setClientStage();
     const fleet = await stage.connect();
