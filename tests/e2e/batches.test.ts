@@ -73,6 +73,12 @@ describe('a task of a batch', () => {
     expect(batch.totals).toMatchObject({ passed: 2, failed: 0, failure: 2 });
     expect(results[0]?.outputs?.['/workspace/none']?.error?.code).toBe('FILE_NOT_FOUND');
     expect(results[0]?.outputBytes).toBe(8);
+    for (const { setup = [], results: ran, grade, cpuMs, peakMemoryBytes } of results) {
+      const usages = [...setup, ...ran, ...(grade === undefined ? [] : [grade])].map(({ usage }) => usage);
+      expect(usages).toHaveLength(4);
+      expect(cpuMs).toBe(usages.reduce((sum, usage) => sum + (usage?.cpuMs ?? Number.NaN), 0));
+      expect(peakMemoryBytes).toBe(Math.max(...usages.map((usage) => usage?.peakMemoryBytes ?? Number.NaN)));
+    }
     expect(await readTree(inDirectory('fetched'))).toEqual({
       ...{ 'a%2Fb/1/made/one': 'given', 'a%2Fb/1/made/two': 'two\n' },
       ...{ 'a%2Fb/2/made/one': 'given', 'a%2Fb/2/made/two': 'two\n' },

@@ -9,6 +9,7 @@ import { until } from '../support/until.ts';
 
 /** Difference of sums of times that clocks round to ms. */
 const ROUNDING_MS = 5;
+const MIB = 2 ** 20;
 
 let stack: TestFleet;
 let cli: FleetCli;
@@ -94,6 +95,7 @@ describe('the receipt of a command', () => {
     expect(JSON.parse(stdout)).toEqual({
       ...{ commandId: command.id, sessionId: session.id, state: 'ended', outcome: 'success' },
       receipt: JSON.parse(JSON.stringify(receipt)),
+      usage: result.usage,
       because: expect.arrayContaining([expect.stringContaining('for a slot of a host')]),
     });
   });
@@ -191,5 +193,50 @@ describe('the receipt of a command', () => {
     expect(msOf(receiptOf(result), 'running')).toBeGreaterThanOrEqual(1_000);
     expect(result.receipt?.firstOutputMs).toBeUndefined();
     expect(await explain(command.id)).toContain('; its worker was replaced meanwhile, and it went on.\n');
+  });
+});
+
+/** Keeps the shell itself busy until it has used 0.5 s of processor time. */
+const BURN = `used() { read -ra stat </proc/$$/stat; echo $((stat[13] + stat[14])); }; from=$(used)
+  until read -ra stat </proc/$$/stat && (( stat[13] + stat[14] >= from + 50 )); do :; done`;
+const TOUCH_100_MIB = 'head -c 104857600 /dev/zero | tail -c 104857600 | wc -c';
+
+describe('the usage of a command', () => {
+  test('is the processor time and the highest memory of its sandbox', async () => {
+    await using session = await stack.fleet.session('uses');
+    const usageOf = async (script: string) => {
+      const { outcome, usage, commandId } = await session.run(script);
+      expect(outcome).toBe('success');
+      if (usage === undefined) throw new Error('the kernel does not count for a container');
+      return { ...usage, commandId };
+    };
+    const [idle, busy, large, after] = [
+      await usageOf('sleep 0.5'),
+      await usageOf(BURN),
+      await usageOf(TOUCH_100_MIB),
+      await usageOf('true'),
+    ];
+    expect(idle.cpuMs).toBeLessThan(100);
+    expect(busy.cpuMs).toBeGreaterThanOrEqual(490);
+    expect(busy.peakMemoryBytes).toBeLessThan(50 * MIB);
+    expect(large.peakMemoryBytes).toBeGreaterThanOrEqual(100 * MIB);
+    // The peak is that of the sandbox since its start.
+    expect(after.peakMemoryBytes).toBeGreaterThanOrEqual(large.peakMemoryBytes);
+    expect(after.cpuMs).toBeLessThan(100);
+    expect(await explain(large.commandId)).toMatch(
+      /\nMeanwhile its sandbox used [\d.]+ m?s of processor time, and its highest memory up to its end was 1[\d.]+ MB\.\n/,
+    );
+  });
+
+  test('counts what earlier commands left running, and is absent for a command that never ran', async () => {
+    await using session = await stack.fleet.session('uses-behind');
+    await session.run('while :; do :; done & spinner=$!');
+    const [meanwhile, unstarted] = await Promise.all([
+      session.run('sleep 0.5; kill $spinner'),
+      session.run('true', { startDeadlineMs: 100 }),
+    ]);
+    expect(meanwhile.usage?.cpuMs).toBeGreaterThanOrEqual(100);
+    expect(unstarted).toMatchObject({ outcome: 'timeout', reason: 'not-started' });
+    expect(unstarted.usage).toBeUndefined();
   });
 });

@@ -277,6 +277,7 @@ describe('a streamed stdin', () => {
         outcome: 'error',
         exitCode: null,
         imageDigest: expect.stringMatching(/^sha256:/) as string,
+        usage: { cpuMs: expect.any(Number) as number, peakMemoryBytes: expect.any(Number) as number },
         reason: undefined as never,
         stdout: 'some\n',
         error: {

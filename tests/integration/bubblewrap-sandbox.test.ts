@@ -78,7 +78,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
     });
 
     test('runs as the operator’s user, without capabilities, new privileges or other groups', async () => {
-      const { out } = await run(
+      const { out, end } = await run(
         `id -u; id -g; id -G; grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t'`,
       );
       expect(out.split('\n')).toEqual([
@@ -86,6 +86,7 @@ describe.runIf(isRoot)('the bubblewrap policy', () => {
         ...['Inh', 'Prm', 'Eff', 'Bnd', 'Amb'].map((set) => `Cap${set}:0000000000000000`),
         ...['NoNewPrivs:1', 'Seccomp:2', ''],
       ]);
+      expect(end.usage?.peakMemoryBytes).toBeGreaterThan(2 ** 16);
     });
 
     test('sees a clean environment, a name of its own and no process of the host', async () => {

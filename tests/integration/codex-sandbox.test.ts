@@ -83,7 +83,9 @@ describe.runIf(isRoot)('the codex policy', () => {
       expect((await client.run('exit 3')).code).toBe(3);
       expect((await client.run('echo $kept; pwd; echo oops >&2; (exit 4)')).out).toBe('yes\n/tmp\n');
       expect((await client.run('cat', { stdin: Buffer.from('given') })).out).toBe('given');
-      expect((await client.run('head -c 3000000 /dev/zero')).stdout.length).toBe(3_000_000);
+      const { stdout, end } = await client.run('head -c 3000000 /dev/zero');
+      expect(stdout.length).toBe(3_000_000);
+      expect(end.usage?.peakMemoryBytes).toBeGreaterThan(2 ** 16);
       await client.run('echo text > /workspace/file');
       const terminal = new KeeperTerminal(client.shell);
       terminal.type('cat /workspace/file; tty\n');

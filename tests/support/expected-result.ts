@@ -33,19 +33,23 @@ export function expectedResult(sessionId: string, own: ExpectedFields = {}): Res
     timings: { queuedMs: anyNumber(), startMs: anyNumber(), runMs: anyNumber(), totalMs: anyNumber() },
     receipt: expect.objectContaining({ totalMs: anyNumber(), parts: expect.any(Array) }) as Result['receipt'],
     hostId: 'h1',
-    ...digestOf(own),
+    ...ranIn(own),
     ...(own.outcome === 'timeout' && own.reason !== 'not-started' ? { limitMs: anyNumber() } : {}),
     ...own,
   } as Result;
 }
 
 /**
- * Returns the digest of the image in which the command ran. Commands that were denied or did not start have none, and
- * tests of other policies pass undefined.
+ * Returns the digest of the image in which the command ran, and what it used. Commands that were denied or did not
+ * start have neither, lost commands only the digest, and tests of other policies pass undefined.
  */
-function digestOf({ outcome, reason, hostId }: ExpectedFields): { imageDigest?: string } {
+function ranIn({ outcome, reason, hostId }: ExpectedFields): Pick<ExpectedFields, 'imageDigest' | 'usage'> {
   const hasRun = outcome !== 'denial' && outcome !== 'error' && reason !== 'not-started' && hostId !== null;
-  return hasRun ? { imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string } : {};
+  if (!hasRun) return {};
+  return {
+    imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) as string,
+    ...(outcome !== 'lost' && { usage: { cpuMs: anyNumber(), peakMemoryBytes: anyNumber() } }),
+  };
 }
 
 /** Returns the number of lines. A last line without a newline counts too. */

@@ -84,6 +84,7 @@ export type {
   ToolInfo,
   ToolOffer,
   ToolResult,
+  Usage,
   WireError,
 } from '@shellfleet/protocol';
 export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';

@@ -9,7 +9,8 @@
 enum { SPARE_PIDS = 2, PEAK_BELOW = 1 << 20 };
 
 static int pids_current = -1, pids_events = -1, memory_events = -1;
-static int peak = -1, limit = -1; // bytes of memory, in version 1
+static int processor_v2 = -1, processor_v1 = -1;
+static int peak = -1, limit = -1; // bytes of memory; the limit only in version 1
 static long pids_max;
 
 static int open_in(const char *root, const char *name) {
@@ -49,7 +50,9 @@ void cgroup_open(const char *root) {
   pids_current = open_first(root, "pids.current", "pids/pids.current");
   pids_events = open_first(root, "pids.events", "pids/pids.events");
   memory_events = open_first(root, "memory.events", "memory/memory.oom_control");
-  peak = open_in(root, "memory/memory.max_usage_in_bytes");
+  processor_v2 = open_in(root, "cpu.stat");
+  processor_v1 = open_first(root, "cpuacct/cpuacct.usage", "cpu/cpuacct.usage"); // both controllers may be one mount
+  peak = open_first(root, "memory.peak", "memory/memory.max_usage_in_bytes");
   limit = open_in(root, "memory/memory.limit_in_bytes");
 }
 
@@ -68,6 +71,12 @@ static uint64_t read_number(int fd) {
   return read_text(fd, text, sizeof text) ? strtoull(text, 0, 10) : 0;
 }
 
+uint64_t cgroup_processor_us(void) {
+  return processor_v2 >= 0 ? read_field(processor_v2, "usage_usec") : read_number(processor_v1) / 1000;
+}
+
+uint64_t cgroup_memory_peak(void) { return read_number(peak); }
+
 MemoryEvents cgroup_memory_events(void) {
   return (MemoryEvents){
     .kills = read_field(memory_events, "oom_kill"),
@@ -76,7 +85,9 @@ MemoryEvents cgroup_memory_events(void) {
 }
 
 // Memory is charged in batches, so the peak may be a little below the limit.
-static int has_been_at_limit(void) { return peak >= 0 && read_number(peak) + PEAK_BELOW >= read_number(limit); }
+static int has_been_at_limit(void) {
+  return peak >= 0 && limit >= 0 && cgroup_memory_peak() + PEAK_BELOW >= read_number(limit);
+}
 
 int cgroup_has_killed(MemoryEvents since) { return cgroup_memory_events().kills > since.kills; }
 

@@ -12,6 +12,10 @@ long cgroup_pids_current(void);
 int cgroup_is_full_with(long pids);
 // Returns how many forks the limit has refused so far; always 0 where the kernel does not count them.
 uint64_t cgroup_pids_refused(void);
+// Returns the processor time and the highest memory of the container since it began; 0 where the kernel does not count
+// them for the container.
+uint64_t cgroup_processor_us(void);
+uint64_t cgroup_memory_peak(void);
 // How many processes of the container the kernel has killed for memory, and how often for the container's own limit.
 // Version 1 does not count the latter.
 typedef struct {

@@ -29,17 +29,22 @@ async function read(name: string, files: Record<string, string>): Promise<unknow
 
 /** Numbers of `forHost` without a kill, after one at the container's own limit, and after one below it. */
 const NO_KILLS = { oomKills: 0, atLimit: 0, forHost: [0, 0, 0] };
+const NO_USAGE = { processorUs: 0, memoryPeak: 0 };
 
 describe('the values of a control group', () => {
-  test('include limits, refused forks and out-of-memory kills in version 2', async () => {
+  test('include limits, refused forks, out-of-memory kills and use in version 2', async () => {
     const found = await read('v2', {
       'cgroup.controllers': 'cpuset cpu io memory hugetlb pids rdma misc\n',
       'pids.max': '64\n',
       'pids.current': '63\n',
       'pids.events': 'max 1207\n',
       'memory.events': 'low 0\nhigh 0\nmax 1822\noom 3\noom_kill 2\noom_group_kill 0\n',
+      'memory.peak': '104857600\n',
+      'cpu.stat': 'usage_usec 1234567\nuser_usec 1000000\nsystem_usec 234567\n',
     });
-    expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, oomKills: 2, atLimit: 3, forHost: [0, 0, 1] });
+    const usage = { processorUs: 1_234_567, memoryPeak: 104_857_600 };
+    const kills = { oomKills: 2, atLimit: 3, forHost: [0, 0, 1] };
+    expect(found).toEqual({ pidsMax: 64, full: 1, refused: 1207, ...kills, ...usage });
   });
 
   test('never show a full group in version 2 without limits', async () => {
@@ -49,10 +54,10 @@ describe('the values of a control group', () => {
       'pids.events': 'max 0\n',
       'memory.events': 'low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n',
     });
-    expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, ...NO_KILLS });
+    expect(found).toEqual({ pidsMax: 0, full: 0, refused: 0, ...NO_KILLS, ...NO_USAGE });
   });
 
-  test('include limits, refused forks and out-of-memory kills in version 1', async () => {
+  test('include limits, refused forks, out-of-memory kills and use in version 1', async () => {
     const found = await read('v1', {
       'pids/pids.max': '256\n',
       'pids/pids.current': '254\n',
@@ -60,8 +65,11 @@ describe('the values of a control group', () => {
       'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 5\n',
       'memory/memory.max_usage_in_bytes': '60000000\n',
       'memory/memory.limit_in_bytes': '67108864\n',
+      'cpuacct/cpuacct.usage': '1234567890\n',
     });
-    expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, oomKills: 5, atLimit: 0, forHost: [0, 0, 1] });
+    const usage = { processorUs: 1_234_567, memoryPeak: 60_000_000 };
+    const kills = { oomKills: 5, atLimit: 0, forHost: [0, 0, 1] };
+    expect(found).toEqual({ pidsMax: 256, full: 1, refused: 42, ...kills, ...usage });
   });
 
   test('show no kill for the host in version 1 after a peak at the limit', async () => {
@@ -79,10 +87,14 @@ describe('the values of a control group', () => {
       'pids/pids.current': '12\n',
       'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\n',
     });
-    expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, ...NO_KILLS });
+    expect(found).toEqual({ pidsMax: 256, full: 0, refused: 0, ...NO_KILLS, ...NO_USAGE });
+  });
+
+  test('include processor time in version 1 where both controllers are mounted as one', async () => {
+    expect(await read('v1-joint', { 'cpu/cpuacct.usage': '5000000\n' })).toMatchObject({ processorUs: 5_000 });
   });
 
   test('are zero if no control group is mounted', async () => {
-    expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, ...NO_KILLS });
+    expect(await read('none', {})).toEqual({ pidsMax: 0, full: 0, refused: 0, ...NO_KILLS, ...NO_USAGE });
   });
 });

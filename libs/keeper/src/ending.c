@@ -10,11 +10,12 @@ enum { PAYLOAD_BYTES = 512 };
 // The payload of END without the text that follows.
 typedef struct {
   int32_t code;
-  uint8_t reason, state, signal, zero;
+  uint8_t reason, state, signal, usage_is_known;
   uint32_t shell_number, run_ms;
   uint64_t totals[STREAMS];
+  uint64_t processor_us, memory_peak;
 } EndFields;
-_Static_assert(sizeof(EndFields) == 32, "the payload of END has no padding");
+_Static_assert(sizeof(EndFields) == 48, "the payload of END has no padding");
 
 static EndFields end;
 static const char *end_text;
@@ -41,6 +42,9 @@ void ending_set(const Ending *ending) {
   end.reason = ending->reason;
   end.signal = ending->signal;
   end.run_ms = ending->run_ms;
+  end.usage_is_known = ending->usage.is_known;
+  end.processor_us = ending->usage.processor_us;
+  end.memory_peak = ending->usage.memory_peak;
   end.shell_number = shell_number();
   end.state = noted.state;
   end_text = noted.reason;

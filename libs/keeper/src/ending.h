@@ -4,6 +4,7 @@
 // ENDING-2. The next END reports a change of the shell between two entries; if there are several, the worst of them.
 #ifndef ENDING_H
 #define ENDING_H
+#include "usage.h"
 #include "wire.h"
 
 // Notes a change of the shell for the next END. The reason is a string literal, or null with KEPT.
@@ -14,6 +15,7 @@ typedef struct {
   enum EndReason reason;
   int signal;
   uint32_t run_ms;
+  Usage usage;
 } Ending;
 
 // Called when an entry begins. Until that entry ends, no END is sent.

@@ -14,6 +14,7 @@
 #include "reaper.h"
 #include "shell.h"
 #include "start.h"
+#include "usage.h"
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -67,12 +68,14 @@ static void conclude(int code, enum EndReason reason, int signal) {
   input_end();
   output_end();
   const uint32_t run_ms = entry.began_at ? now_ms() - entry.began_at : 0;
-  ending_set(&(Ending){.code = code, .reason = reason, .signal = signal, .run_ms = run_ms});
+  const Usage usage = entry.began_at ? usage_end() : (Usage){0};
+  ending_set(&(Ending){.code = code, .reason = reason, .signal = signal, .run_ms = run_ms, .usage = usage});
   entry.phase = DRAINING;
 }
 
 static void run_now(void) {
   entry.began_at = now_ms();
+  usage_begin();
   clocks_start();
   entry.phase = RUNNING;
 }

@@ -7,7 +7,7 @@
 import { crc32 } from 'node:zlib';
 
 /** Version of the protocol between worker and keeper. It rises with every change that the other end would misread. */
-export const KEEPER_PROTOCOL_VERSION = 5;
+export const KEEPER_PROTOCOL_VERSION = 6;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;

@@ -17,6 +17,7 @@
 //   output, late, input         a command's streams         report      the reports of the shell's loop
 //   directory                   where the shell is
 //   run_directory               files for the shell         start       the START message
+//   usage                       processor time and memory
 //   files                       one file operation          egress      the way to the proxy
 //   forwarder                   the process of egress       child       forks of the keeper
 //   tree, bundle, remove        listings, many files        file_steps  steps that they share

@@ -18,7 +18,7 @@ import { decodeTerminalEnd, decodeTerminalOutput } from './terminal-messages.ts'
 // A keeper shares a sandbox with foreign code, so every payload decodes, or is refused as a malformed frame.
 
 const hello = Buffer.concat([uint32s(3, 0, 1, 0), uint64s(1, 2, 3, 4), Buffer.alloc(64, 'a'), Buffer.from('why')]);
-const end = Buffer.concat([uint32s(0, 0, 1, 5), uint64s(1, 2), Buffer.from('reason')]);
+const end = Buffer.concat([uint32s(0, 0x01000000, 1, 5), uint64s(1, 2, 3, 4), Buffer.from('reason')]);
 
 describe('payloads of a keeper, for any bytes', () => {
   test.each<[string, (bytes: Uint8Array) => unknown, Uint8Array]>([

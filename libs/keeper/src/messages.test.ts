@@ -29,12 +29,15 @@ describe('payloads of frames', () => {
     });
   });
 
-  test('have exit code, reason, totals and state of the shell in END', () => {
+  test.each([
+    [1, { processorMicros: 1_234_567, memoryPeakBytes: 104_857_600 }],
+    [0, undefined],
+  ])('have exit code, reason, totals, usage (known: %i) and state of the shell in END', (isKnown, usage) => {
     const payload = Buffer.concat([
       Buffer.from(Int32Array.of(143).buffer),
-      Uint8Array.of(3, 1, 0, 0),
+      Uint8Array.of(3, 1, 0, isKnown),
       uint32s(4, 1500),
-      uint64s(7, 8),
+      uint64s(7, 8, 1_234_567, 104_857_600),
       Buffer.from('its functions are gone'),
     ]);
     expect(decodeEnd(payload)).toEqual({
@@ -46,12 +49,13 @@ describe('payloads of frames', () => {
       shellNumber: 4,
       runMs: 1500,
       totals: { stdout: 7, stderr: 8 },
+      usage,
     });
   });
 
   test('are rejected when they are too short or have unknown values', () => {
-    expect(() => decodeEnd(new Uint8Array(31))).toThrow(MalformedFrame);
-    expect(() => decodeEnd(Buffer.alloc(32, 255))).toThrow(MalformedFrame);
+    expect(() => decodeEnd(new Uint8Array(47))).toThrow(MalformedFrame);
+    expect(() => decodeEnd(Buffer.alloc(48, 255))).toThrow(MalformedFrame);
     expect(() => decodeHello(new Uint8Array(10))).toThrow(MalformedFrame);
     expect(() => decodeHello(Buffer.alloc(112, 255))).toThrow(MalformedFrame);
     expect(() => decodeRefusal(0)).toThrow(MalformedFrame);

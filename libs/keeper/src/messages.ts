@@ -171,13 +171,17 @@ export interface End {
   shellNumber: number;
   runMs: number;
   totals: { stdout: number; stderr: number };
+  /** What the sandbox used meanwhile. Undefined when the kernel does not count it. */
+  usage: { processorMicros: number; memoryPeakBytes: number } | undefined;
 }
 
-const END_BYTES = 32;
+const END_BYTES = 48;
+const usageStates = ['unknown', 'known'] as const;
 
 export function decodeEnd(payload: Uint8Array): End {
   const bytes = bufferOf(payload, END_BYTES);
   const exitCode = bytes.readInt32LE(0);
+  const usage = { processorMicros: readUint64(bytes, 32), memoryPeakBytes: readUint64(bytes, 40) };
   return {
     exitCode: exitCode < 0 ? null : exitCode,
     reason: oneOf(endReasons, bytes[4]!),
@@ -186,6 +190,7 @@ export function decodeEnd(payload: Uint8Array): End {
     shellNumber: bytes.readUInt32LE(8),
     runMs: bytes.readUInt32LE(12),
     totals: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
+    usage: oneOf(usageStates, bytes[7]!) === 'known' ? usage : undefined,
     shellReason: bytes.toString('utf8', END_BYTES),
   };
 }

@@ -69,6 +69,8 @@ export interface ResultFields {
   timings: { queuedMs: number; startMs: number; runMs: number; totalMs: number };
   /** Where its time went, also after its end. Absent only if the record of the command was damaged. */
   receipt?: Receipt | undefined;
+  /** What the sandbox used while the command ran. Absent when it did not run, or the kernel does not count it. */
+  usage?: Usage | undefined;
   /** Id of the host that ran the command, or null. */
   hostId: string | null;
   /** Digest of the container's image, `sha256:…`. Absent without a container. */
@@ -85,6 +87,21 @@ export interface ResultFields {
   firstAttempt?: FirstAttempt | undefined;
   /** The rule that withholds further output. Always set for `blocked`. A stopped or lost command may have it too. */
   blocked?: BlockedOutput | undefined;
+}
+
+/** What the sandbox of a session used while a command ran, as the kernel counts it for the whole sandbox. */
+export interface Usage {
+  /**
+   * Processor time in ms from the start of the command to its end, of all processes of the sandbox: also of those that
+   * earlier commands left in the background, of terminals and of file operations.
+   */
+  cpuMs: number;
+  /**
+   * Highest memory of the sandbox in bytes, from the start of the sandbox to the end of the command. It includes cached
+   * files, so it may exceed what the processes allocated. A command that did not need more than an earlier one of its
+   * sandbox has the same peak.
+   */
+  peakMemoryBytes: number;
 }
 
 /** A denial by the sandbox, guessed from text that a program may also print without one. */

@@ -55,6 +55,7 @@ describe('a Result on the wire', () => {
       ...{
         timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 },
         receipt: { acceptedAt: 7 },
+        usage: { cpuMs: 2, peakMemoryBytes: 4_096 },
         outside: true,
         refused: 'no',
         sealedReason: 's',

@@ -22,6 +22,7 @@ const fields = {
     .refine(({ state, reason }) => state === 'kept' || reason !== undefined, 'a state that was not kept has a reason'),
   timings: z.object({ queuedMs: z.number(), startMs: z.number(), runMs: z.number(), totalMs: z.number() }),
   receipt: wireReceiptSchema.optional(),
+  usage: z.object({ cpuMs: z.number(), peakMemoryBytes: z.number() }).optional(),
   hostId: z.string().nullable(),
   imageDigest: z.string().optional(),
   attempts: z.number().optional(),
@@ -89,7 +90,7 @@ type Fields = { [field in keyof typeof fields]: z.infer<(typeof fields)[field]> 
 export type WireFields = Omit<Fields, Optional> & Partial<Pick<Fields, Optional>>;
 type Optional = 'output' | (typeof OPTIONAL)[number];
 const OPTIONAL = [
-  ...(['receipt', 'imageDigest', 'attempts', 'outside', 'denied', 'refused'] as const),
+  ...(['receipt', 'usage', 'imageDigest', 'attempts', 'outside', 'denied', 'refused'] as const),
   ...(['sealedReason', 'firstAttempt'] as const),
 ] as const;
 type OwnFields<T> = T extends unknown ? Omit<T, keyof Fields> : never;

@@ -11,6 +11,7 @@ const BASE = {
   shell: { state: 'lost', reason: 'the shell itself ended', epoch: 1 },
   timings: { queuedMs: 1, startMs: 2, runMs: 3, totalMs: 6 },
   receipt: { acceptedAt: 1 },
+  usage: { cpuMs: 2, peakMemoryBytes: 4_096 },
 } as const;
 const NO_TEXTS = { stdout: '', stderr: '', output: '' };
 const TEXTS = {

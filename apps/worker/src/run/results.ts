@@ -8,6 +8,7 @@ import {
   newResult,
   type ResultEnd,
   ShellfleetError,
+  type Usage,
   type WireResult,
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
@@ -25,6 +26,7 @@ export interface ResultBase extends EntryTimes {
   /** Digest of the container's image, if the session has one. */
   imageDigest: string | undefined;
   shell: WireResult['shell'];
+  usage: Usage | undefined;
 }
 
 /**
@@ -38,6 +40,7 @@ export function resultBase(entry: Entry, session: SessionContext, end?: ShellEnd
     hostId: session.owner.host,
     imageDigest: shell.image?.digest,
     shell: describeShell(shell, end),
+    usage: end?.usage,
     ...timesOf(entry, times, shell.opened, { runMs: end?.runMs ?? 0, firstOutputMs }),
   };
 }
@@ -72,7 +75,7 @@ export function neverBegun({ owner }: Pick<SessionContext, 'owner'>): Shellfleet
 type Asked = Pick<CommandPayload, 'cwd' | 'timeoutMs' | 'noOutputTimeoutMs'>;
 
 export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBase, asked: Asked): WireResult {
-  const { sessionId, shell, timings, receipt, hostId, imageDigest } = base;
+  const { sessionId, shell, timings, receipt, usage, hostId, imageDigest } = base;
   const { stdout, stderr, output, truncated, totals, redactions } = texts;
   const ended = toResultEnd(end, sessionId, asked);
   const exitCode = 'exitCode' in ended ? ended.exitCode : null;
@@ -86,6 +89,7 @@ export function toCommandResult(end: ShellEnd, texts: CleanTexts, base: ResultBa
     shell,
     timings,
     receipt,
+    usage,
     hostId,
     imageDigest,
   } as WireResult;
@@ -122,14 +126,14 @@ function exitCodeOf({ exitCode, signal }: ShellEnd): number {
 /** Returns the Result of an entry that ends with an error of the fleet, with its output so far. */
 export function toErrorResult(
   error: ShellfleetError,
-  { shell, timings, receipt, hostId, imageDigest }: ResultBase,
+  { shell, timings, receipt, usage, hostId, imageDigest }: ResultBase,
   texts?: CleanTexts,
   reason?: ErrorResult['reason'],
 ): WireResult {
   return newResult(
     { outcome: 'error', error: error.toJSON(), ...(reason !== undefined && { reason }) },
     // Without texts nothing has run.
-    { ...texts, shell, timings, receipt, hostId, ...(texts !== undefined && { imageDigest }) },
+    { ...texts, shell, timings, receipt, usage, hostId, ...(texts !== undefined && { imageDigest }) },
   );
 }
 
@@ -162,10 +166,10 @@ function missingCwd(sessionId: string, cwd: string) {
 export type LossReason = 'host-lost' | 'container-removed' | 'begun-before';
 
 export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
-  const { shell, timings, receipt, hostId, imageDigest } = base;
+  const { shell, timings, receipt, usage, hostId, imageDigest } = base;
   return newResult(
     { outcome: 'lost', ...(reason !== 'begun-before' && { reason }) },
-    { shell, timings, receipt, hostId, imageDigest },
+    { shell, timings, receipt, usage, hostId, imageDigest },
   );
 }
 

@@ -218,8 +218,8 @@ async function runRestart(run: EntryRun, session: SessionContext): Promise<Entry
   if (end.type !== 'ended') await shell.abandon();
   const base = resultBase(entry, session, end.type === 'ended' ? end.end : undefined);
   const fresh = { ...base.shell, state: 'lost', reason: 'restarted' } as const;
-  const { timings, receipt, hostId } = base;
-  const rest = { shell: fresh, timings, receipt, hostId };
+  const { timings, receipt, usage, hostId } = base;
+  const rest = { shell: fresh, timings, receipt, usage, hostId };
   const result = newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, rest);
   return { result, output: [] };
 }

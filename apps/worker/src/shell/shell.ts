@@ -6,7 +6,7 @@
 // SHELL-4. An entry's end follows its last output. Later output of its background processes arrives through onLate.
 // SHELL-5. After onGone no other handler is called. The shell stays alive and can be adopted.
 
-import type { ExecutionOptions, StreamName } from '@shellfleet/protocol';
+import type { ExecutionOptions, StreamName, Usage } from '@shellfleet/protocol';
 import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
@@ -65,6 +65,8 @@ export interface ShellEnd {
   shell: { state: ShellState; reason?: string; shellNumber: number };
   totals: StreamOffsets;
   runMs: number;
+  /** What the sandbox used meanwhile. Absent when the kernel does not count it. */
+  usage?: Usage;
 }
 
 /** The keeper's report at the beginning of a connection. */

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import type { decodeEnd } from '@shellfleet/keeper';
+import type { Usage } from '@shellfleet/protocol';
 import type { ShellEnd } from './shell.ts';
 
 export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
@@ -10,7 +11,13 @@ export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
     shell: { state: end.shellState, shellNumber: end.shellNumber, ...(end.shellReason && { reason: end.shellReason }) },
     totals: end.totals,
     runMs: end.runMs,
+    ...(end.usage && { usage: toUsage(end.usage) }),
   };
 }
+
+const toUsage = ({ processorMicros, memoryPeakBytes }: NonNullable<ReturnType<typeof decodeEnd>['usage']>): Usage => ({
+  cpuMs: Math.round(processorMicros / 1_000),
+  peakMemoryBytes: memoryPeakBytes,
+});
 
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number as number, name]));

@@ -39,13 +39,7 @@ export const commandsOf = ({ setup = [], results, grade }: TaskResult): Result[]
   ...(grade === undefined ? [] : [grade]),
 ];
 
-/** What hosts measure of a task. Absent where a host could not. */
-interface MeasuredUsage {
-  cpuMs?: number | undefined;
-  peakMemoryBytes?: number | undefined;
-}
-
-export function factsOf(result: TaskResult & MeasuredUsage): TaskFacts {
+export function factsOf(result: TaskResult): TaskFacts {
   const { id, task, score, attempts, durationMs, outputBytes, cpuMs, peakMemoryBytes } = result;
   const commands = commandsOf(result);
   const runMs = sum(commands.map(({ timings }) => timings.runMs));

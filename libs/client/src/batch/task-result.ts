@@ -42,6 +42,10 @@ export interface TaskResult {
   durationMs: number;
   /** Bytes that the commands of the last attempt printed, after redaction, also those that the Results lack. */
   outputBytes: number;
+  /** Processor time in ms of the commands of the last attempt. Absent when it is known of none of them. */
+  cpuMs?: number | undefined;
+  /** Highest memory of their sandboxes in bytes, cached files included. Absent when it is known of none of them. */
+  peakMemoryBytes?: number | undefined;
 }
 
 /** The steps of a task, in their order. */
@@ -94,4 +98,6 @@ export const taskResultSchema: z.ZodType<TaskResult> = z.object({
   startedAt: z.string(),
   durationMs: z.number(),
   outputBytes: z.number(),
+  cpuMs: z.number().optional(),
+  peakMemoryBytes: z.number().optional(),
 });

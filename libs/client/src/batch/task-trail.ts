@@ -19,6 +19,8 @@ export type AttemptEnd = Pick<
   | 'outputs'
   | 'error'
   | 'outputBytes'
+  | 'cpuMs'
+  | 'peakMemoryBytes'
 >;
 
 /** Runs a command of a task. Returns undefined for a command that an earlier attempt has not begun. */
@@ -110,12 +112,19 @@ export class TaskTrail {
   #done() {
     const { setup, results, grade, outputs, task } = this;
     const all = [...setup, ...results, ...(grade === undefined ? [] : [grade])];
+    const usages = all.flatMap(({ usage = [] }) => usage);
     return {
       ...(task.setup === undefined ? {} : { setup }),
       results,
       ...(grade === undefined ? {} : { grade }),
       ...(outputs === undefined ? {} : { outputs }),
       outputBytes: all.reduce((sum, { totals }) => sum + totals.stdoutBytes + totals.stderrBytes, 0),
+      ...(usages.length === 0
+        ? {}
+        : {
+            cpuMs: usages.reduce((sum, { cpuMs }) => sum + cpuMs, 0),
+            peakMemoryBytes: Math.max(...usages.map(({ peakMemoryBytes }) => peakMemoryBytes)),
+          }),
     };
   }
 

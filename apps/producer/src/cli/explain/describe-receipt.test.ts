@@ -51,6 +51,14 @@ describe('the words of a receipt', () => {
     ]);
   });
 
+  test('end with what the sandbox used, if that is known', () => {
+    const usage = { cpuMs: 1_234, peakMemoryBytes: 104_857_600 };
+    expect(describeReceipt({ ...result([['running', 5_000]]), usage }, { unreachable: [] })).toEqual([
+      'It ran for 5.00 s on the host h1.',
+      'Meanwhile its sandbox used 1.23 s of processor time, and its highest memory up to its end was 104.9 MB.',
+    ]);
+  });
+
   test('begin with the longest part, if that is not the run', () => {
     expect(
       describeAll([

@@ -1,5 +1,5 @@
 import type { ReceiptPart, Result, SessionInfo } from '@shellfleet/client';
-import { describeMs } from '../units.ts';
+import { describeMs, describeSize } from '../units.ts';
 import type { CommandHistory } from './read-history.ts';
 
 /** Time that the fleet itself may need for a step. Less is not worth a sentence of its own. */
@@ -32,6 +32,15 @@ export function describeReceipt(result: Result, history: CommandHistory, start: 
     ...lead,
     ...parts.flatMap((part) => describePart(part, result, history, start) ?? []),
     ...(isUnstarted ? ['It was never started.'] : []),
+    ...describeUsage(result),
+  ];
+}
+
+function describeUsage({ usage }: Result): string[] {
+  if (usage === undefined) return [];
+  const { cpuMs, peakMemoryBytes } = usage;
+  return [
+    `Meanwhile its sandbox used ${describeMs(cpuMs)} of processor time, and its highest memory up to its end was ${describeSize(peakMemoryBytes)}.`,
   ];
 }
 

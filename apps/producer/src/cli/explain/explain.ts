@@ -71,10 +71,10 @@ async function explainResult(
   terminal: CliOutput,
   json: boolean,
 ): Promise<void> {
-  const { commandId, sessionId, outcome, receipt } = result;
+  const { commandId, sessionId, outcome, receipt, usage } = result;
   const [history, start] = await Promise.all([readHistory(session, result), readStart(session, result)]);
   const because = describeReceipt(result, history, start);
-  if (json) return terminal.json({ commandId, sessionId, state: 'ended', outcome, receipt, because });
+  if (json) return terminal.json({ commandId, sessionId, state: 'ended', outcome, receipt, usage, because });
   if (receipt === undefined) return terminal.line(`${commandId} ended as ${outcome}. Its times are not known.`);
   const { acceptedAt, totalMs } = receipt;
   await terminal.line(

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -73,6 +73,30 @@ describe('control groups of version 1', () => {
     expect(await groups.processorMs('one')).toBeUndefined();
     await lay('cpu/ours/one', { 'cpuacct.usage': '2500000\n' });
     expect(await groups.processorMs('one')).toBe(2.5);
+  });
+
+  test('counts processor time in a directory of its own where the kernel has one', async () => {
+    for (const controller of ['memory', 'pids', 'cpu,cpuacct', 'apart']) await lay(controller, { 'cgroup.procs': '' });
+    await lay('memory/ours/one', { 'memory.limit_in_bytes': '' });
+    await lay('pids/ours/one', { 'pids.max': '' });
+    await lay('cpu,cpuacct/ours/one', {
+      'cpu.cfs_period_us': '',
+      'cpu.cfs_quota_us': '',
+      'cpuacct.usage': '1000000\n',
+    });
+    await lay('apart/ours/one', { 'cpuacct.usage': '3000000\n' });
+    await symlink('cpu,cpuacct', join(top, 'cpu'));
+    const directories = ['memory', 'pids', 'cpu'].map((name) => `${name}=${top}/${name}/ours/one`);
+    for (const [target, more, ms] of [
+      ['cpu,cpuacct', [], 1],
+      ['apart', [`cpuacct=${top}/cpuacct/ours/one`], 3],
+    ] as const) {
+      await symlink(target, join(top, 'cpuacct'));
+      const groups = new Version1(top, 'ours');
+      expect(await groups.create('one', limits)).toEqual([...directories, ...more]);
+      expect(await groups.processorMs('one')).toBe(ms);
+      await rm(join(top, 'cpuacct'));
+    }
   });
 });
 

@@ -1,0 +1,12 @@
+#include "usage.h"
+#include "cgroup.h"
+
+static uint64_t began_at_us;
+
+void usage_begin(void) { began_at_us = cgroup_processor_us(); }
+
+Usage usage_end(void) {
+  const uint64_t now_us = cgroup_processor_us(), peak = cgroup_memory_peak();
+  if (!peak || !began_at_us || now_us < began_at_us) return (Usage){0};
+  return (Usage){.is_known = 1, .processor_us = now_us - began_at_us, .memory_peak = peak};
+}
