@@ -58,6 +58,11 @@ describe('a file of tasks', () => {
     ['broken.yaml', `${YAML}- [`, /^Nothing was run: .*broken\.yaml:\d+: /],
     ['map.yaml', 'id: a', /map\.yaml is not a list of tasks/],
     ['-', `${LINES}{"id":"c"}\n`, /^Nothing was run: -:3 is not valid: script: must be a script or a list of scripts$/],
+    [
+      'inputs.yaml',
+      `${YAML}  files: { /in: '/none/{id}' }`,
+      /inputs\.yaml:6 is not valid: files\.\/in of task "b": ENOENT: .*'\/none\/b'$/,
+    ],
     ['none.mjs', 'export const tasks = []', /none\.mjs has no tasks\. Let its default export be a generator/],
     ['wrong.mjs', 'export default [{ id: "a" }]', /wrong\.mjs, task 1, is not valid: script: /],
   ])('is refused with the place and the field: %s', async (name, text, message) => {

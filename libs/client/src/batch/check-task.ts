@@ -1,5 +1,6 @@
 import { parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
 import type { BatchOptions } from './batch-options.ts';
+import { InputCheck } from './check-inputs.ts';
 import { withCommon } from './expand-task.ts';
 import { IdSet } from './id-set.ts';
 import { repeatedTaskSchema, type Task } from './task.ts';
@@ -34,13 +35,17 @@ export interface TaskList {
 
 /**
  * Checks a whole list of tasks, so that nothing runs if one of them is invalid, and returns their number. Throws
- * COMMAND_INVALID, which names line and field, for the first invalid task and the first id that occurs twice.
+ * COMMAND_INVALID, which names line and field, for the first invalid task, the first id that occurs twice and the first
+ * local path of `files` that cannot be read.
  */
 export async function checkTasks(list: TaskList, options: BatchOptions = {}): Promise<number> {
   const ids = new IdSet();
+  const inputs = new InputCheck(options.repeats ?? 1);
   for await (const { task, at } of list.read()) {
-    checkTask(task, options, `Nothing was run: ${placeIn(list, at)}`);
+    const what = `Nothing was run: ${placeIn(list, at)}`;
+    checkTask(task, options, what);
     if (!ids.add(task.id)) throw await duplicate(list, task.id, at);
+    await inputs.check(task, what);
   }
   return ids.size;
 }
