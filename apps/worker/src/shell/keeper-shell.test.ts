@@ -43,9 +43,9 @@ function handlersInto(log: string[], received = { stdout: 0, stderr: 0 }): Entry
 function endPayload(stdout: number): Buffer {
   return Buffer.concat([
     Buffer.from(Int32Array.of(0).buffer),
-    Uint8Array.of(0, 0, 0, 0),
+    Uint8Array.of(0, 0, 0, 1),
     uint32s(1, 1),
-    uint64s(stdout, 0),
+    uint64s(stdout, 0, 1_500, 4_096),
   ]);
 }
 
@@ -70,7 +70,7 @@ describe('a shell over its keeper', () => {
   test('reports output, end, late output and disconnection in order', async () => {
     const { keeper, id, log, ended } = await running();
     const logged = ended.then((end) =>
-      log.push(`end ${end.type === 'ended' ? `${end.end.reason} ${end.end.exitCode}` : end.type}`),
+      log.push(`end ${end.type === 'ended' ? `${end.end.reason} ${JSON.stringify(end.end.usage)}` : end.type}`),
     );
     keeper.say({ type: FrameType.output, id, offset: 0, payload: Buffer.from('ab') });
     keeper.say({ type: FrameType.output, id, offset: 2, payload: Buffer.from('c') });
@@ -78,7 +78,8 @@ describe('a shell over its keeper', () => {
     await logged;
     keeper.say({ type: FrameType.late, id, offset: 3, payload: Buffer.from('d') });
     keeper.hangUp();
-    expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', 'end exited 0', 'late stdout 3 d', 'gone closed']);
+    const ending = 'end exited {"cpuMs":2,"peakMemoryBytes":4096}';
+    expect(log).toEqual(['stdout 0 ab', 'stdout 2 c', ending, 'late stdout 3 d', 'gone closed']);
   });
 
   test('frees the memory of delivered output, but not of other frames', async () => {
@@ -98,7 +99,7 @@ describe('a shell over its keeper', () => {
     ['an end before its output', (keeper, id) => keeper.say({ type: FrameType.end, id, payload: endPayload(9) })],
     [
       'an end with invalid fields',
-      (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(32, 255) }),
+      (keeper, id) => keeper.say({ type: FrameType.end, id, payload: Buffer.alloc(48, 255) }),
     ],
     ['output of an unknown stream', (keeper, id) => keeper.say({ type: FrameType.output, id, stream: 2 })],
     ['a refusal with an unknown reason', (keeper, id) => keeper.say({ type: FrameType.refused, id, flags: 99 })],
