@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type AuditEvent, fleetKeys, hostOfferSchema, type PrefixRule } from '@shellfleet/protocol';
 import { connectRedis, countCalls } from '@shellfleet/redis';
 import { createSealer } from '@shellfleet/sealing';
@@ -87,6 +88,7 @@ export async function startFakeShellWorker(options: Options): Promise<FakeShellW
     hostMemory: new HostMemory(),
     recentLines: new RecentLines(id),
     sinks: [],
+    batchDirectory: join(tmpdir(), `sf-batches-${ulid()}`),
     metrics,
     redisLosses: { mayHaveHappened: () => connected.history.changes > 0 },
     audit: {

@@ -21,7 +21,7 @@ export async function createWorker(services: HostServices, options: WorkerOption
   const open = await openWorker(services, options);
   const watched = await watchWorker(open);
   const running = await runWorker(open);
-  watched?.started();
+  watched?.started(running.batches);
   const { hostId, settings, logger } = services;
   logger.info({ slots: settings.slots }, 'worker.started');
   return {

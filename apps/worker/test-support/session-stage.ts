@@ -91,6 +91,7 @@ export function open(
   const session = new HostedSession(job, {
     offers: (name) => offers.includes(name),
     serves: async () => true,
+    batchDirectory: 'unused',
     ...{ hostId: HOST, boot: 'boot-1', machine: 'm', version: '0.0.0', namespace: 'ns', fleet: fleetKeys('ns') },
     ...{ settings: readConfig({}), connected: {} as never, sealer, sandboxes },
     // No output is restored.

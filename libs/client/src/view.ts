@@ -18,8 +18,15 @@ import { Interceptors } from './submit/interceptors.ts';
 import { LostSessions } from './submit/lost-sessions.ts';
 import type { OpenSession } from './submit/open-session.ts';
 
+/** The fleet that a view uses, and its tenant. */
+export interface ViewSettings
+  extends Pick<ConnectSettings, 'redisUrl' | 'namespace' | 'place' | 'tenant' | 'interceptors'> {
+  /** Throws if this process may use the fleet no longer, such as after the loss of a lease. Default: it always may. */
+  requireRight?(): void;
+}
+
 // VIEW-1. Pending results, requests and subscriptions belong to a view. Closing the view ends its own waits only.
-// VIEW-2. A closed view sends nothing more, though its connection may live on.
+// VIEW-2. A closed view sends nothing more, though its connection may live on. Nor does a view that has lost its right.
 
 /** One tenant of one fleet, as this process uses it. Its connection may be shared with other views. */
 export class FleetView {
@@ -49,12 +56,13 @@ export class FleetView {
   readonly #connection: Connection;
   readonly #lease: ConnectionLease;
   readonly #user: ConnectionUser;
+  readonly #requireRight: () => void;
   #inputNumber = 0;
   #closed?: ShellfleetError;
   #left = false;
 
   constructor(
-    settings: ConnectSettings,
+    settings: ViewSettings,
     keyspace: string,
     sealer: Sealer,
     durability: DurabilityOfRedis,
@@ -79,6 +87,7 @@ export class FleetView {
     this.nextId = connection.nextId;
     this.#connection = connection;
     this.#lease = lease;
+    this.#requireRight = settings.requireRight ?? (() => {});
     this.#user = {
       tenant: settings.tenant,
       onEnded: (notice) => void this.pending.notice(notice),
@@ -101,9 +110,13 @@ export class FleetView {
     this.tools = link.tools;
   }
 
-  /** The main connection. Throws QUEUE_UNAVAILABLE for a closed view, FLEET_CONFLICT for another fleet in Redis. */
+  /**
+   * The main connection. Throws QUEUE_UNAVAILABLE for a closed view, FLEET_CONFLICT for another fleet in Redis, and the
+   * error of `requireRight`.
+   */
   get redis(): Redis {
     if (this.#closed !== undefined) throw this.#closed;
+    this.#requireRight();
     return this.#connection.redis;
   }
 
@@ -151,17 +164,28 @@ export class FleetView {
   }
 }
 
+/** Connects a view by the settings of a client. */
 export async function openView(settings: ConnectSettings): Promise<FleetView> {
   // Invalid keys are reported before any connection is made.
   const hasKey = settings.sealKeys.length > 0;
   if (hasKey) createSealer(settings.sealKeys);
+  return connectView(settings, (redis, keyspace) => {
+    const { signingKey } = settings;
+    const signer = signingKey && createSigner(signingKey, () => retentionOf(redis, keyspace));
+    return hasKey ? createSealer(settings.sealKeys, { signer }) : createKeylessSealer();
+  });
+}
+
+/** Connects a view that uses the sealer which `toSealer` returns. */
+export async function connectView(
+  settings: ViewSettings,
+  toSealer: (redis: Redis, keyspace: string) => Sealer,
+): Promise<FleetView> {
   const lease = await acquireConnection(settings.redisUrl);
   try {
     const { redis, history } = lease.connection;
-    const { signingKey } = settings;
     const keyspace = await lease.connection.findKeyspace(settings.namespace);
-    const signer = signingKey && createSigner(signingKey, () => retentionOf(redis, keyspace));
-    const sealer = hasKey ? createSealer(settings.sealKeys, { signer }) : createKeylessSealer();
+    const sealer = toSealer(redis, keyspace);
     const opening = DurabilityOfRedis.open(redis, history);
     const [durability, wasRestoring] = await Promise.all([
       opening,

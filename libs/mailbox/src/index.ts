@@ -50,7 +50,7 @@ export {
   storeManifest,
   storeOutputs,
 } from './batches/drive-batch.ts';
-export { type DueBatch, putOffBatch, readDueBatches, takeBatch } from './batches/find-batches.ts';
+export { type DueBatch, listOwnBatches, putOffBatch, readDueBatches, takeBatch } from './batches/find-batches.ts';
 export { listBatches } from './batches/list-batches.ts';
 export {
   type BatchState,

@@ -77,6 +77,17 @@ export const auditEventSchema = z.discriminatedUnion('type', [
   /** A tool call that a person is asked about. It has not started. */
   z.object({ type: z.literal('tool-asks'), tool: z.string(), call: z.string(), question: z.string() }),
   z.object({ type: z.literal('tool-end'), tool: z.string(), call: z.string(), outcome: z.string() }),
+  /** This host begins to drive a detached batch. `by` is who submitted it, as the submitter's process said. */
+  z.object({ type: z.literal('batch-start'), batch: z.string(), id: z.string(), by: z.string(), fence: count }),
+  /** This host drives a detached batch no longer. Another driver may continue one that it has `left`. */
+  z.object({
+    type: z.literal('batch-end'),
+    batch: z.string(),
+    id: z.string(),
+    how: z.enum(['ended', 'left']),
+    stoppedBy: z.string().optional(),
+    error: z.string().optional(),
+  }),
   /** Start or end of a terminal. Its input is not recorded. */
   z.object({ type: z.literal('terminal-start'), ...terminal, producer: z.string().optional() }),
   z.object({ type: z.literal('terminal-end'), ...terminal, reason: z.string() }),

@@ -104,6 +104,7 @@ export const METRICS = {
     labels: ['state'],
     help: 'Hosts of the whole fleet: `up`, `draining` or `unreachable`; the same value at each worker',
   },
+  shellfleet_batches_driven: { type: 'gauge', labels: [], help: 'Detached batches that this worker drives' },
   shellfleet_leases: { type: 'gauge', labels: [], help: 'Leases that this host renews' },
   shellfleet_leases_lost_total: {
     type: 'counter',

@@ -38,6 +38,8 @@ export interface WorkerConfig {
   toolSlots: number;
   /** The only variables of this process that a tool's process receives. */
   toolEnv: Record<string, string>;
+  /** Most detached batches that this worker drives at a time. */
+  batches: number;
   transport: 'auto' | 'socket' | 'attach';
   dockerSocketPath: string;
   /** Where the logins for registries are. */
@@ -105,6 +107,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     tools: [...new Set(values.SHELLFLEET_TOOLS)],
     toolSlots: values.SHELLFLEET_TOOL_SLOTS,
     toolEnv: pickEnv(given, TOOL_ENV_NAMES),
+    batches: values.SHELLFLEET_BATCHES,
     transport: values.SHELLFLEET_TRANSPORT,
     dockerSocketPath: values.SHELLFLEET_DOCKER_SOCKET ?? socketOf(given.DOCKER_HOST) ?? '/var/run/docker.sock',
     registryLogins: {

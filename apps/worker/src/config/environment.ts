@@ -131,6 +131,9 @@ export const environmentSchema = z.object({
   SHELLFLEET_TOOL_SLOTS: wholeNumber(1, 1_000)
     .default(cpus().length)
     .describe('Tool calls at a time; default: one a processor'),
+  SHELLFLEET_BATCHES: wholeNumber(0, 100)
+    .default(4)
+    .describe('Detached batches that this worker drives at a time; 0: none; default: 4'),
   SHELLFLEET_TRANSPORT: z
     .enum(['auto', 'socket', 'attach'], "must be 'auto', 'socket' or 'attach'")
     .default('auto')

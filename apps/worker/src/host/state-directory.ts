@@ -28,6 +28,8 @@ export interface StateDirectory extends AsyncDisposable {
   /** Directory with the ids of the entries and calls that this host began. */
   journal: string;
   audit: string;
+  /** Directory of the files of the tasks of the detached batches that this host drives. */
+  batches: string;
   /** Directory of the ids of the fleets that this host belongs to, a file for each namespace. */
   fleets: string;
   close(): Promise<void>;
@@ -56,6 +58,7 @@ export async function openStateDirectory(stateDirectory: string, given: string |
     logs: join(path, 'logs'),
     journal: join(path, 'journal'),
     audit: join(path, 'audit'),
+    batches: join(path, 'batches'),
     fleets: join(path, 'fleets'),
     close,
     [Symbol.asyncDispose]: close,

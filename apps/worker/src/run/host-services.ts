@@ -43,6 +43,8 @@ export interface HostServices {
   readonly redisLosses: RedisLosses;
   readonly audit: Audit;
   readonly hostMemory: HostMemory;
+  /** Directory of the files of the detached batches that this worker drives. It is emptied when the worker starts. */
+  readonly batchDirectory: string;
   /** What is counted while the worker runs, if it has a port for metrics. */
   readonly metrics?: WorkerMetrics | undefined;
   readonly logger: Logger;

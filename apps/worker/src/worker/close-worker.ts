@@ -9,14 +9,14 @@ const DISCARD_MS = 5_000;
 /** Takes no new work, ends the sessions and then all else. Returns how many sessions ended, and how many are left. */
 export async function closeWorker(
   { host, sessions, heartbeat, wakeUps, stopping, closed }: OpenWorker,
-  { tools, removed, fetching, subscription, anchoring, rounds }: RunningWorker,
+  { tools, batches, removed, fetching, subscription, anchoring, rounds }: RunningWorker,
   how: Stop,
   graceMs: number,
 ): Promise<{ ended: number; left: number }> {
   const { retentionMs } = host.settings;
   stopping.abort();
   wakeUps.notify();
-  await fetching;
+  await Promise.race([Promise.all([fetching, batches.close()]), delay(graceMs)]);
   // Publishes `draining`, so that no more sessions are sent here.
   await heartbeat.beatNow();
   const { count, ended } = sessions.stop(how);

@@ -106,6 +106,7 @@ export async function openServices(
     sinks: [logSink, auditSink].filter((sink) => sink !== undefined),
     sealer: createSealer(sealKeys, { verifier }),
     overflowLogs: createOverflowLogs(directory.logs, settings.logs),
+    batchDirectory: directory.batches,
   };
   return { services, tools, signatures, directory };
 }

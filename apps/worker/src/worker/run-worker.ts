@@ -2,6 +2,7 @@ import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { startApprovalsUpkeep } from '../approvals/approvals-upkeep.ts';
 import { ToolApprovals } from '../approvals/tool-approvals.ts';
 import { anchorHeadsRegularly } from '../audit/anchor-heads.ts';
+import { type DrivenBatches, driveBatches } from '../batches/driven-batches.ts';
 import type { HostServices, SessionHost } from '../run/host-services.ts';
 import { removeSandbox } from '../sandbox/remove-sandbox.ts';
 import type { Sandbox, UnassignedSandbox } from '../sandbox/sandbox.ts';
@@ -35,6 +36,7 @@ interface Closable {
 /** What `closeWorker` closes. */
 export interface RunningWorker {
   readonly tools: ToolHost;
+  readonly batches: DrivenBatches;
   /** Resolves when the unowned sandboxes of an earlier process are removed. */
   readonly removed: Promise<unknown>;
   /** Resolves when no more sessions are fetched. */
@@ -57,8 +59,12 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     isDraining: () => isDraining() || open.fleetConfiguration.problems().length > 0,
     approvals: new ToolApprovals(host),
   });
+  const batches = driveBatches(host, () => !isDraining() && !requests.cordoned && settling.settled);
   const watching = requests.watch(() => {
-    if (requests.drained) sessions.drain();
+    if (requests.drained) {
+      sessions.drain();
+      void batches.handOver();
+    }
     open.pools.tend();
     wakeUps.notify();
     void open.heartbeat.beatNow();
@@ -75,6 +81,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const hosts = countHostsRegularly(host);
   const subscription = await subscribeToWakeUps(host, open.tenants, {
     ...{ sessions, tools, approvals, jobs: spreadLooks(wakeUps, hosts.count), readCalls, onConfiguration },
+    batches: spreadLooks({ notify: () => void batches.look() }, hosts.count),
   });
   // Reads calls that came before the subscription.
   await readCalls();
@@ -94,7 +101,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   ];
   const anchoring = anchorHeadsRegularly(audit, host);
   return {
-    ...{ tools, removed, fetching, subscription, anchoring },
+    ...{ tools, batches, removed, fetching, subscription, anchoring },
     rounds: rounds.filter((round) => round !== undefined),
   };
 }

@@ -12,6 +12,8 @@ export interface WakeUpTargets {
   approvals: HostApprovals;
   /** Wakes the loop that fetches sessions. */
   jobs: Pick<Notifier, 'notify'>;
+  /** Looks for detached batches. */
+  batches: Pick<Notifier, 'notify'>;
   readCalls(): Promise<void>;
   /** Reads the configuration of the fleet. */
   onConfiguration(): Promise<void>;
@@ -71,7 +73,7 @@ function deliverToSession(wakeUp: SessionWakeUp, { sessions }: WakeUpTargets): v
 function deliver(
   wakeUp: Exclude<WakeUp, SessionWakeUp>,
   host: Pick<SessionHost, 'offers'>,
-  { tools, jobs, readCalls, onConfiguration, approvals }: WakeUpTargets,
+  { tools, jobs, batches, readCalls, onConfiguration, approvals }: WakeUpTargets,
 ): void {
   switch (wakeUp.type) {
     case 'sessions':
@@ -82,6 +84,9 @@ function deliver(
       break;
     case 'answers':
       void approvals.wakeUp(wakeUp.tenant, wakeUp.confirm);
+      break;
+    case 'batches':
+      batches.notify();
       break;
     case 'configuration':
       void onConfiguration();

@@ -1,12 +1,13 @@
 import { ALIVE_MS } from '@shellfleet/protocol';
+import type { DrivenBatches } from '../batches/driven-batches.ts';
 import { readFleetDemand } from '../metrics/fleet-demand.ts';
 import { serveMetrics } from '../metrics/metrics-server.ts';
 import { WorkerGauges } from './measure-worker.ts';
 import type { OpenWorker } from './open-worker.ts';
 
 export interface WatchedWorker {
-  /** Reports that the worker takes back its sessions no longer, and fetches others. */
-  started(): void;
+  /** Reports that the worker takes back its sessions no longer, and fetches others. It drives these batches. */
+  started(batches: Pick<DrivenBatches, 'count'>): void;
   close(): Promise<void>;
 }
 
@@ -16,8 +17,8 @@ export async function watchWorker(worker: OpenWorker): Promise<WatchedWorker | u
   const { settings, metrics, redis, fleet, logger } = host;
   if (settings.metrics === undefined || metrics === undefined) return undefined;
   const { registry } = metrics;
-  let hasStarted = false;
-  const reasons = () => [...(hasStarted ? [] : ['It starts.']), ...whyNotReady(worker)];
+  let driven: Pick<DrivenBatches, 'count'> | undefined;
+  const reasons = () => [...(driven === undefined ? ['It starts.'] : []), ...whyNotReady(worker)];
   const gauges = new WorkerGauges(worker, metrics, () => reasons().length === 0);
   const server = await serveMetrics(
     settings.metrics,
@@ -25,6 +26,7 @@ export async function watchWorker(worker: OpenWorker): Promise<WatchedWorker | u
       contentType: registry.contentType,
       reasons,
       async metrics() {
+        registry.set('shellfleet_batches_driven', driven?.count ?? 0);
         await gauges.measure();
         return registry.text();
       },
@@ -33,8 +35,8 @@ export async function watchWorker(worker: OpenWorker): Promise<WatchedWorker | u
     logger,
   );
   return {
-    started() {
-      hasStarted = true;
+    started(batches) {
+      driven = batches;
     },
     close: server.close,
   };

@@ -2,14 +2,16 @@ import type { FleetView } from '../view.ts';
 import type { ParsedBatchOptions } from './batch-options.ts';
 import type { BatchResults, BatchStore } from './batch-store.ts';
 import { describeBatch, ManifestKeeper } from './describe-batch.ts';
-import { DiscardSessions } from './discard-sessions.ts';
+import { DiscardSessions, mayBeKept } from './discard-sessions.ts';
 import type { TaskRepeat } from './expand-task.ts';
-import { IdSet } from './id-set.ts';
-import { type Earlier, ResultsFile, readEarlier } from './results-file.ts';
+import { writeManifest } from './manifest-file.ts';
+import { type Earlier, noEarlier, ResultsFile, readEarlier } from './results-file.ts';
 import type { TaskEnd } from './run-task.ts';
+import { NAMED_PLACES } from './task-places.ts';
 
 /** The files that a batch reads (`resumeFrom`) and writes (`out`), if any. */
 export class FileStore implements BatchStore {
+  readonly places = NAMED_PLACES;
   readonly #view: FleetView;
   readonly #options: ParsedBatchOptions;
 
@@ -20,7 +22,7 @@ export class FileStore implements BatchStore {
 
   async readEarlier(): Promise<Earlier> {
     const { resumeFrom, only = 'unfinished' } = this.#options;
-    return resumeFrom === undefined ? nothing() : readEarlier(resumeFrom, only);
+    return resumeFrom === undefined ? noEarlier() : readEarlier(resumeFrom, only);
   }
 
   async open(name: string, earlier: Earlier): Promise<BatchResults> {
@@ -28,10 +30,6 @@ export class FileStore implements BatchStore {
     return out === undefined ? NOT_KEPT : BatchFiles.open(this.#view, out, name, this.#options, earlier);
   }
 }
-
-const nothing = (): Earlier => ({
-  ...{ manifest: undefined, which: 'unfinished', finished: new IdSet(), attempts: new Map(), newest: [] },
-});
 
 /** Results that only the caller of the batch gets. */
 const NOT_KEPT: BatchResults = { append: async () => {}, [Symbol.asyncDispose]: async () => {} };
@@ -63,17 +61,14 @@ class BatchFiles implements BatchResults {
     const discards = new DiscardSessions(view, results);
     // What is not discarded expires with the retention.
     if (how === 'resume') await discards.addEarlier(earlier.newest).catch(() => {});
-    return new BatchFiles(results, new ManifestKeeper(out, manifest), discards);
+    return new BatchFiles(results, new ManifestKeeper(manifest, (changed) => writeManifest(out, changed)), discards);
   }
 
   /** Appends the line of a task that has ended. */
   async append({ task }: TaskRepeat, { result, used }: TaskEnd): Promise<void> {
     await this.#results.append(result);
     this.#manifest?.noteImages(task?.spec?.image ?? 'default', result);
-    // Its container may be kept for a post-mortem, and `ps` lists it by its session.
-    const hasFailed = !result.passed || result.outcome !== 'success' || result.attempts > 1;
-    const mayBeKept = task?.spec?.keepOnFailure === true && hasFailed;
-    if (!mayBeKept) await this.#discards?.add(used);
+    if (!mayBeKept(task, result)) await this.#discards?.add(used);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

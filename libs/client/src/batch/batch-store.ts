@@ -1,9 +1,12 @@
 import type { TaskRepeat } from './expand-task.ts';
 import type { Earlier } from './results-file.ts';
 import type { TaskEnd } from './run-task.ts';
+import type { TaskPlaces } from './task-places.ts';
 
 /** Where a batch keeps the results of its tasks, for its readers and for a later driver that goes on. */
 export interface BatchStore {
+  /** Where the files of the tasks are while they run. */
+  readonly places: TaskPlaces;
   /** Reads what earlier drivers of the batch have kept. */
   readEarlier(): Promise<Earlier>;
   /** Opens the place for the results of this driver. `name` is that of the batch. */

@@ -4,7 +4,7 @@ import type { FleetView } from '../view.ts';
 import { FileStore } from './batch-files.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type ParsedBatchOptions } from './batch-options.ts';
 import { type BatchProgress, ProgressCount } from './batch-progress.ts';
-import { BatchStop } from './batch-stop.ts';
+import { BatchStop, stopOf } from './batch-stop.ts';
 import type { BatchStore } from './batch-store.ts';
 import { expandTask, type TaskRepeat, taskSessionId } from './expand-task.ts';
 import { IdSet } from './id-set.ts';
@@ -145,16 +145,17 @@ export class Batch implements AsyncIterable<TaskResult> {
   /** Watches the deadline of the batch and the caller's signal, and reports progress. */
   #watch(): Disposable {
     const { deadlineMs } = this.#options;
-    const onAbort = () => this.#stop.abort(new BatchStop('signal'));
-    this.#signal?.addEventListener('abort', onAbort, { once: true });
-    if (this.#signal?.aborted) onAbort();
+    const signal = this.#signal;
+    const onAbort = () => this.#stop.abort(new BatchStop(signal === undefined ? 'signal' : stopOf(signal)));
+    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal?.aborted) onAbort();
     const atDeadline = () => this.#stop.abort(new BatchStop('batch-deadline'));
     const deadline = deadlineMs === undefined ? undefined : setTimeout(atDeadline, deadlineMs).unref();
     const report = () => this.#emit('progress', this.progress);
     const reporting = setInterval(report, PROGRESS_EVERY_MS).unref();
     return {
       [Symbol.dispose]: () => {
-        this.#signal?.removeEventListener('abort', onAbort);
+        signal?.removeEventListener('abort', onAbort);
         clearTimeout(deadline);
         clearInterval(reporting);
       },
@@ -192,7 +193,7 @@ export class Batch implements AsyncIterable<TaskResult> {
     this.#progress.begin(id);
     const end = await runTask(this.#view, given, {
       ...{ sessionId, repeats, named, attemptsBefore: attempts.get(id) ?? 0 },
-      ...{ retries, startDeadlineMs, signal: this.#stop.signal },
+      ...{ retries, startDeadlineMs, places: this.#store.places, signal: this.#stop.signal },
       onAttempt: (attempt) => this.#emit('started', { id, ...attempt }),
       onRetry: ({ attempt, end: { outcome, error } }) =>
         this.#emit('retried', { id, attempt, outcome, ...(error === undefined ? {} : { error }) }),

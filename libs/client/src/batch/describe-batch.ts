@@ -6,7 +6,6 @@ import { listHosts } from '../hosts/list-hosts.ts';
 import type { FleetView } from '../view.ts';
 import type { ParsedBatchOptions } from './batch-options.ts';
 import type { BatchManifest } from './manifest.ts';
-import { writeManifest } from './manifest-file.ts';
 import type { Earlier } from './results-file.ts';
 import type { TaskResult } from './task-result.ts';
 
@@ -54,14 +53,14 @@ const WRITE_EVERY_MS = 2_000;
 
 /** Keeps the manifest of a running batch up to date. */
 export class ManifestKeeper implements AsyncDisposable {
-  readonly #path: string;
   readonly #manifest: BatchManifest;
+  readonly #store: (manifest: BatchManifest) => Promise<void>;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(path: string, manifest: BatchManifest) {
-    this.#path = path;
+  constructor(manifest: BatchManifest, store: (manifest: BatchManifest) => Promise<void>) {
     this.#manifest = manifest;
+    this.#store = store;
   }
 
   /** Records the images of a task's containers. A write that fails is repeated at the end. */
@@ -83,7 +82,7 @@ export class ManifestKeeper implements AsyncDisposable {
   }
 
   #write(): Promise<void> {
-    this.#writing = this.#writing.catch(() => {}).then(() => writeManifest(this.#path, this.#manifest));
+    this.#writing = this.#writing.catch(() => {}).then(() => this.#store(this.#manifest));
     return this.#writing;
   }
 

@@ -3,6 +3,8 @@ import { parseCommandId } from '@shellfleet/protocol';
 import { readKept } from '../read/kept.ts';
 import type { FleetView } from '../view.ts';
 import type { LineSessions, ResultsFile } from './results-file.ts';
+import type { Task } from './task.ts';
+import type { TaskResult } from './task-result.ts';
 import type { UsedSession } from './used-session.ts';
 
 /** Most sessions whose results are brought to the disk together. */
@@ -77,6 +79,14 @@ export class DiscardSessions implements AsyncDisposable {
     clearTimeout(this.#timer);
     await this.#discard();
   }
+}
+
+/**
+ * Returns whether a container of the task may be kept for a post-mortem. Then its sessions are not discarded, because
+ * `ps` lists the container by its session.
+ */
+export function mayBeKept(task: Task | undefined, { passed, outcome, attempts }: TaskResult): boolean {
+  return task?.spec?.keepOnFailure === true && (!passed || outcome !== 'success' || attempts > 1);
 }
 
 /** Returns the sessions of all attempts, and those of grades. */

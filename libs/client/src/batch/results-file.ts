@@ -63,8 +63,19 @@ export interface Earlier {
 /** Longest line that is read: a longer one could not be a string of JavaScript. */
 const LONGEST_LINE_MIB = 511;
 
+/** Returns what a batch begins with that no driver has begun. */
+export function noEarlier(): Earlier {
+  return { manifest: undefined, which: 'unfinished', finished: new IdSet(), attempts: new Map(), newest: [] };
+}
+
 /** Most of the newest lines whose sessions a driver that was killed may have left. */
 const NEWEST = 512;
+
+/** Adds what the line of a task tells about its sessions. */
+export function addNewest(newest: LineSessions[], line: LineSessions): void {
+  newest.push(line);
+  if (newest.length === 2 * NEWEST) newest.splice(0, NEWEST);
+}
 
 /**
  * Reads the results file of an earlier run. A missing file counts as empty. Invalid lines are skipped, such as a last
@@ -80,14 +91,13 @@ export async function readEarlier(path: string, which: RunsAgain = 'unfinished')
     if (line === undefined) return;
     if (runsAgain(line, which)) attempts.set(line.id, Math.max(line.attempts, attempts.get(line.id) ?? 0));
     else finished.add(line.id);
-    newest.push(sessionsOf(line));
-    if (newest.length === 2 * NEWEST) newest.splice(0, NEWEST);
+    addNewest(newest, sessionsOf(line));
   });
   for (const id of attempts.keys()) if (finished.has(id)) attempts.delete(id);
   return { manifest, which, finished, attempts, newest };
 }
 
-function sessionsOf({ sessionId, attempts, setup, results, grade }: Line): LineSessions {
+export function sessionsOf({ sessionId, attempts, setup, results, grade }: Line): LineSessions {
   const all = [...setup, ...results, ...(grade === undefined ? [] : [grade])];
   return {
     ...{ sessionId, attempts, commandIds: all.map(({ commandId }) => commandId) },
@@ -144,9 +154,7 @@ export class ResultsFile implements AsyncDisposable {
 
   /** Appends a line. Throws FILE_DENIED when this fails, such as on a full disk. */
   async append(result: TaskResult): Promise<void> {
-    // A program that reads the file with the readline of Node.js 24 would end a line at these two characters too.
-    const json = JSON.stringify(result).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
-    const line = Buffer.from(`${json}\n`);
+    const line = Buffer.from(`${toLine(result)}\n`);
     try {
       for (let done = 0; done < line.byteLength; ) done += (await this.#file.write(line, done)).bytesWritten;
     } catch (cause) {
@@ -164,6 +172,12 @@ export class ResultsFile implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.#file.close();
   }
+}
+
+/** Returns the line of a result, without a line feed. */
+export function toLine(result: TaskResult): string {
+  // A program that reads the file with the readline of Node.js 24 would end a line at these two characters too.
+  return JSON.stringify(result).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 }
 
 /** Keeps the last line of each task that does not run again (FILE-1). */
@@ -204,7 +218,7 @@ async function findLines(path: string, which: RunsAgain) {
   return { isClean: false, keeps: (_text: string, at: number) => kept.has(at) };
 }
 
-const parseLine = (text: string): Line | undefined => lineSchema.safeParse(tryJson(text)).data;
+export const parseLine = (text: string): Line | undefined => lineSchema.safeParse(tryJson(text)).data;
 
 async function endsWithNewline(path: string): Promise<boolean> {
   const { size } = await stat(path).catch(() => ({ size: 0 }));

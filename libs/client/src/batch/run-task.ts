@@ -5,7 +5,7 @@ import { stopOf, TaskStop } from './batch-stop.ts';
 import type { TaskRepeat } from './expand-task.ts';
 import { retryKindOf } from './retry-kind.ts';
 import { type ParsedTask, repeatedTaskSchema } from './task.ts';
-import { inputFiles, outputPlaces } from './task-outputs.ts';
+import type { TaskPlaces } from './task-places.ts';
 import type { TaskResult } from './task-result.ts';
 import type { AttemptEnd } from './task-trail.ts';
 import { type Attempt, tryTask } from './try-task.ts';
@@ -21,6 +21,7 @@ export interface TaskRun {
   attemptsBefore: number;
   retries: { infra: number; command: number };
   startDeadlineMs: number | undefined;
+  places: TaskPlaces;
   signal: AbortSignal;
   /** Called when an attempt begins. */
   onAttempt(attempt: { sessionId: string; attempt: number }): void;
@@ -53,18 +54,25 @@ export async function runTask(view: FleetView, given: TaskRepeat, run: TaskRun):
   let task: ParsedTask;
   try {
     task = parseOrThrow(repeatedTaskSchema(run.repeats), given.task, 'COMMAND_INVALID', 'The task');
-    task.files = inputFiles(task.files ?? {}, task.id, repeat);
   } catch (cause) {
     return describe(run.sessionId, invalid(cause), run.attemptsBefore + 1);
   }
   using stop = new TaskStop(run.signal, task.deadlineMs);
-  const places = outputPlaces(task.outputs ?? {}, task.id, repeat);
+  const { filesOf, fileOf, outputsOf } = run.places;
+  const places = outputsOf(task, repeat);
   const left = { ...run.retries };
   for (let attempts = run.attemptsBefore + 1; ; attempts++) {
     const sessionId = attempts === 1 ? run.sessionId : `${run.sessionId}.${attempts}`;
     run.onAttempt({ sessionId, attempt: attempts });
     const attempt: Attempt = {
-      ...{ task, places, sessionId, named: run.named, startDeadlineMs: run.startDeadlineMs },
+      ...{
+        task: { ...task, files: filesOf(task, repeat) },
+        places,
+        fileOf,
+        sessionId,
+        named: run.named,
+        startDeadlineMs: run.startDeadlineMs,
+      },
       ...{ signal: stop.signal, used },
     };
     const end = await tryTask(view, attempt);

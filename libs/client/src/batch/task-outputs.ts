@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { ensureShellfleetError } from '@shellfleet/protocol';
-import type { Files } from '../files/files.ts';
+import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import type { Files, TransferOptions, TransferProgress } from '../files/files.ts';
 import { toLocalError } from '../files/local-error.ts';
 import { isOfInfrastructure } from './retry-kind.ts';
 import type { TaskOutput } from './task-result.ts';
@@ -15,6 +15,8 @@ export interface OutputPlace {
   local: string;
   /** Whether only this run of the task writes there, so that what is there may be replaced. */
   isOwn: boolean;
+  /** Most that is fetched. An output that is larger has the error FILE_TOO_LARGE. Default: no limit. */
+  most?: { bytes: number; files: number } | undefined;
 }
 
 /** Returns the places of a task's `outputs`, for one of its runs. */
@@ -77,11 +79,28 @@ export async function fetchOutputs(
 }
 
 /** Fetches one output. An own place has either everything or nothing of it, and nothing of an earlier attempt. */
-async function fetchOutput(files: Files, { path, local, isOwn }: OutputPlace, signal: AbortSignal): Promise<void> {
+async function fetchOutput(files: Files, place: OutputPlace, signal: AbortSignal): Promise<void> {
+  const { path, local, isOwn } = place;
   await mkdir(dirname(local), { recursive: true });
-  if (!isOwn) return files.download(path, local, { signal });
+  const options = toTransfer(place, signal);
+  if (!isOwn) return files.download(path, local, options);
   const part = `${local}.shellfleet-part`;
   for (const stale of [local, part]) await rm(stale, { recursive: true, force: true });
-  await files.download(path, part, { signal });
+  await files.download(path, part, options);
   await rename(part, local);
+}
+
+/** Returns the options of a transfer that ends when it exceeds the limit of the place. */
+function toTransfer({ path, most }: OutputPlace, signal: AbortSignal): TransferOptions {
+  if (most === undefined) return { signal };
+  const ends = new AbortController();
+  const onProgress = ({ bytes, files }: TransferProgress) => {
+    if (bytes > most.bytes || files > most.files) ends.abort(tooLarge(path, most));
+  };
+  return { signal: AbortSignal.any([signal, ends.signal]), onProgress };
+}
+
+function tooLarge(path: string, { bytes, files }: { bytes: number; files: number }): ShellfleetError {
+  const message = `${path} was not fetched: it has more than ${bytes} bytes or ${files} files.`;
+  return new ShellfleetError('FILE_TOO_LARGE', message, { path });
 }

@@ -11,6 +11,7 @@ import { RUN_AGAIN } from './results-file.ts';
 import { GRADE_KEY, idempotencyKeysOf } from './step-keys.ts';
 import type { ParsedTask } from './task.ts';
 import { fetchOutputs, type OutputPlace } from './task-outputs.ts';
+import type { TaskPlaces } from './task-places.ts';
 import { type AttemptEnd, type RunCommand, TaskTrail } from './task-trail.ts';
 import type { UsedSession } from './used-session.ts';
 
@@ -23,6 +24,8 @@ import type { UsedSession } from './used-session.ts';
 export interface Attempt {
   task: ParsedTask;
   places: readonly OutputPlace[];
+  /** Returns the path on this machine of a name in the `files` of the task. */
+  fileOf: TaskPlaces['fileOf'];
   sessionId: string;
   /** Whether an earlier driver of the batch may have begun the attempt. */
   named: boolean;
@@ -63,13 +66,13 @@ async function doSteps(
   const { task, sessionId, places, signal } = attempt;
   const fresh = typeof task.grade === 'object' && task.grade.fresh === true ? task.grade.script : undefined;
   const isOver = await inSession(view, sessionId, task.spec, signal, async ({ session, opened }) => {
-    const used = note(attempt, opened);
+    const used = note(attempt, opened, earlier);
     // The session was closed before this driver existed, and is a new one that nothing uses.
     if (earlier !== undefined && opened.generation !== earlier.generation) return false;
     // The earlier driver may have died before it added a job for the session.
     if (earlier !== undefined) await view.ensureJob(opened);
     const run = runIn(attempt, session, used);
-    if (earlier === undefined) await upload(session, task.files, signal);
+    if (earlier === undefined) await upload(session, attempt);
     await trail.runScripts(run);
     const isOpen = !signal.aborted || stopOf(signal) === 'deadline';
     if (isOpen && trail.isReadable && places.length > 0) {
@@ -106,7 +109,7 @@ async function readEnded(
   trail: TaskTrail,
 ): Promise<AttemptEnd | 'interrupted'> {
   const { task, sessionId, places, startDeadlineMs, signal } = attempt;
-  const used = note(attempt, { keys: view.keysOf(sessionId), generation: earlier.generation });
+  const used = note(attempt, { keys: view.keysOf(sessionId), generation: earlier.generation }, earlier);
   const options = { timeoutMs: task.timeoutMs, startDeadlineMs, spec: task.spec, signal };
   const read: RunCommand = async (command) => {
     const result = await readEarlierResult(view, sessionId, earlier, command, options);
@@ -165,7 +168,7 @@ async function gradeFresh(
   const id = `${sessionId}.g${view.nextId().slice(-8).toLowerCase()}`;
   return inSession(view, id, task.spec, signal, async ({ session, opened }) => {
     const run = runIn({ ...attempt, named: false }, session, note(attempt, opened));
-    await upload(session, task.files, signal);
+    await upload(session, attempt);
     for (const before of task.setup ?? []) {
       const result = await run({ key: '', script: before });
       // The grade cannot run here, so this is what it says.
@@ -177,8 +180,8 @@ async function gradeFresh(
   });
 }
 
-async function upload(session: Session, files: Record<string, string> = {}, signal: AbortSignal): Promise<void> {
-  for (const [path, localPath] of Object.entries(files)) await session.files.upload(localPath, path, { signal });
+async function upload(session: Session, { task: { files = {} }, fileOf, signal }: Attempt): Promise<void> {
+  for (const [path, name] of Object.entries(files)) await session.files.upload(await fileOf(name), path, { signal });
 }
 
 /** Returns the function that runs a command of the task in a session. The deadline cancels the command. */
@@ -203,8 +206,16 @@ function runIn({ task, startDeadlineMs, named, signal }: Attempt, session: Sessi
   };
 }
 
-function note({ used }: Attempt, { keys, generation }: Pick<UsedSession, 'keys' | 'generation'>): UsedSession {
-  const session = { keys, generation, entryIds: [], idempotencyKeys: [] };
+function note(
+  { used }: Attempt,
+  { keys, generation }: Pick<UsedSession, 'keys' | 'generation'>,
+  earlier?: EarlierAttempt,
+): UsedSession {
+  const begun = [...(earlier?.begun ?? [])];
+  const session = {
+    ...{ keys, generation, entryIds: begun.map(([, { entryId }]) => entryId) },
+    idempotencyKeys: begun.map(([key]) => key),
+  };
   used.push(session);
   return session;
 }

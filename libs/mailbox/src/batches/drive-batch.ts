@@ -14,8 +14,8 @@ const endScript = defineBatchScript('end');
 const releaseScript = defineBatchScript('release');
 
 /** Time after which another host may drive a batch whose driver has not renewed its lease. */
-export const BATCH_LEASE_MS = 10_000;
-export const RENEW_BATCH_EVERY_MS = 2_000;
+export const BATCH_LEASE_MS = 5_000;
+export const RENEW_BATCH_EVERY_MS = 1_000;
 
 /** Bytes of lines that are stored together. A longer line is stored in pieces. */
 const JOINED_BYTES = 524_288;
@@ -32,8 +32,15 @@ export async function renewBatch(lease: BatchLease, progress?: object): Promise<
   return { cancel: asString(cancel) || undefined };
 }
 
-/** Appends result lines, JSON without a line feed, once and in their order. Throws LEASE_LOST. */
-export async function appendResults(lease: BatchLease, lines: readonly string[]): Promise<void> {
+/**
+ * Appends result lines, JSON without a line feed, once and in their order. `retry` may repeat each of the calls. After
+ * an error nothing more may be appended. Throws LEASE_LOST.
+ */
+export async function appendResults(
+  lease: BatchLease,
+  lines: readonly string[],
+  retry: <T>(call: () => Promise<T>) => Promise<T> = (call) => call(),
+): Promise<void> {
   let waiting: Buffer[] = [];
   let bytes = 0;
   const send = async () => {
@@ -42,7 +49,7 @@ export async function appendResults(lease: BatchLease, lines: readonly string[])
     [waiting, bytes] = [[], 0];
     const pieces = [...cutPieces(joined)];
     for (const [index, piece] of pieces.entries())
-      await appendPiece(lease, piece, index === pieces.length - 1 ? count : 0);
+      await retry(() => appendPiece(lease, piece, index === pieces.length - 1 ? count : 0));
   };
   for (const text of lines) {
     const line = Buffer.from(`${text}\n`);

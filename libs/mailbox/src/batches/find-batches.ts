@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { FleetKeys } from '@shellfleet/protocol';
-import { asArray, asNumber, asString, runScript } from '@shellfleet/redis';
+import { batchKeys, type FleetKeys } from '@shellfleet/protocol';
+import { asArray, asNumber, asString, runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineBatchScript, definePlainScript } from '../scripts.ts';
 import { type BatchAccess, type BatchLease, batchMember, runOnBatch } from './access.ts';
@@ -27,7 +27,29 @@ export interface DueBatch {
 /** Returns up to `most` batches that may wait for a driver. For some seconds no other host gets them. */
 export async function readDueBatches(redis: Redis, fleet: FleetKeys, most: number): Promise<DueBatch[]> {
   const reply = await runScript(redis, dueScript, [fleet.batchesNoted, fleet.batches], [most, LOOK_MS]);
-  const texts = asArray(reply, dueScript.name).map(asString);
+  return toDue(asArray(reply, dueScript.name).map(asString));
+}
+
+/** Batches that are read at once. */
+const AT_ONCE = 100;
+
+/** Returns the batches whose driver is or was a process of this host. It reads the state of each open batch. */
+export async function listOwnBatches(redis: Redis, fleet: FleetKeys, host: string): Promise<DueBatch[]> {
+  const all = await redis.zrange(fleet.batches, '0', '-1', 'WITHSCORES').catch(throwQueueError);
+  const own: DueBatch[] = [];
+  for (let at = 0; at < all.length; at += 2 * AT_ONCE) {
+    const reads = toDue(all.slice(at, at + 2 * AT_ONCE)).map(async (due) => {
+      const { state } = batchKeys(fleet.namespace, due.tenant, due.name);
+      const [phase, driver] = await redis.hmget(state, 'state', 'host').catch(throwQueueError);
+      return phase === 'running' && driver === host ? [due] : [];
+    });
+    own.push(...(await Promise.all(reads)).flat());
+  }
+  return own;
+}
+
+/** Parses members of the list and their scores, alternately. */
+function toDue(texts: readonly string[]): DueBatch[] {
   return texts.flatMap((member, at) => {
     if (at % 2 === 1) return [];
     const [tenant = '', name = ''] = member.split(' ');

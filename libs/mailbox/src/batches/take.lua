@@ -1,11 +1,12 @@
--- take: become the driver of a batch that has none, or whose driver has not renewed its lease.
+-- take: become the driver of a batch that has none, or whose driver has not renewed its lease, or was an earlier
+-- process of this host.
 -- ARGV 1 host · 2 id of this call · 3 ms of the lease
 -- Returns {1, id, fence, pieces of results} taken (again) · {0, state or '', ms until its lease ends} not taken
-local id, phase, fence, taker, lease_until, started =
-  unpack(redis.call('HMGET', state, 'id', 'state', 'fence', 'taker', 'leaseUntil', 'startedAt'))
+local id, phase, fence, taker, lease_until, started, host =
+  unpack(redis.call('HMGET', state, 'id', 'state', 'fence', 'taker', 'leaseUntil', 'startedAt', 'host'))
 local now = now_ms()
 if phase == 'running' and taker == ARGV[2] then return {1, id, fence, redis.call('XLEN', results)} end
-local left = phase == 'running' and tonumber(lease_until or 0) - now or 0
+local left = phase == 'running' and host ~= ARGV[1] and tonumber(lease_until or 0) - now or 0
 if (phase ~= 'waiting' and phase ~= 'running') or left > 0 then return {0, phase or '', text_of(left)} end
 fence = redis.call('HINCRBY', state, 'fence', 1)
 redis.call('HSET', state, 'state', 'running', 'host', ARGV[1], 'taker', ARGV[2], 'leaseUntil', text_of(now + ARGV[3]))

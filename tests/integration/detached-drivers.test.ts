@@ -1,0 +1,123 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Task, TaskResult } from '@shellfleet/client';
+import { type BatchAccess, cancelBatch, readBatch, readResultLines, storeBatch } from '@shellfleet/mailbox';
+import { batchKeys, fleetKeys } from '@shellfleet/protocol';
+import { createSealer } from '@shellfleet/sealing';
+import { ulid } from 'ulid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ClientStage, type StageHost, setClientStage } from '../support/client-stage.ts';
+import { until } from '../support/until.ts';
+
+// Workers that drive detached batches, on hosts whose commands run on this machine, so that each run of a task can
+// append a line to a file.
+
+let stage: ClientStage;
+let directory: string;
+const hosts: StageHost[] = [];
+beforeAll(async () => {
+  stage = await setClientStage();
+  for (const id of ['host-1', 'host-2']) hosts.push(await stage.startHost({ id, slots: 20 }));
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-detached-'));
+});
+afterAll(async () => {
+  await stage?.[Symbol.asyncDispose]();
+  await rm(directory, { recursive: true });
+});
+
+const linesOf = async (path: string) => (await readFile(path, 'utf8').catch(() => '')).split('\n').filter(Boolean);
+const accessTo = (name: string, tenant = 'default'): BatchAccess => ({
+  redis: stage.redis,
+  sealer: createSealer([stage.sealKey]),
+  fleet: fleetKeys(stage.keyspace),
+  keys: batchKeys(stage.keyspace, tenant, name),
+});
+
+/** Submits a batch, and returns its access and its id. */
+async function submit(name: string, tasks: Task[], options: object = {}, tenant?: string) {
+  const access = accessTo(name, tenant);
+  const id = ulid();
+  const stored = { id, by: 'ada@desk', options, tasks: tasks.map((task) => ({ task })), files: new Map() };
+  expect(await storeBatch(access, stored)).toBe('stored');
+  return { access, id };
+}
+
+async function resultsOf({ access, id }: { access: BatchAccess; id: string }): Promise<TaskResult[]> {
+  const pages = await Array.fromAsync(readResultLines(access, id));
+  return pages.flatMap(({ lines }) => lines.map((line): TaskResult => JSON.parse(line)));
+}
+
+const untilEnded = ({ access }: { access: BatchAccess }) =>
+  until(
+    () => readBatch(access),
+    (batch) => batch?.state === 'ended',
+  );
+
+describe('a detached batch', () => {
+  test('is driven by a worker to its end, as the tenant that submitted it', async () => {
+    const tasks = [
+      { id: 'a', script: 'echo 1' },
+      { id: 'b', script: 'exit 3' },
+      { id: 'c', script: 'echo 3', grade: 'echo 0.5' },
+    ];
+    const batch = await submit('simple', tasks, { repeats: 2, concurrency: 3 }, 'ours');
+    expect(await untilEnded(batch)).toMatchObject({
+      ...{ by: 'ada@desk', lines: 6, stoppedBy: undefined, failure: undefined },
+      totals: { tasks: 6, skipped: 0, passed: 4, failed: 2, success: 4, failure: 2 },
+      progress: { done: 6, passed: 4, running: 0 },
+    });
+    const results = await resultsOf(batch);
+    expect(results.map(({ id, outcome, score }) => `${id} ${outcome} ${score}`).sort()).toEqual([
+      ...['a#1 success undefined', 'a#2 success undefined', 'b#1 failure undefined', 'b#2 failure undefined'],
+      ...['c#1 success 0.5', 'c#2 success 0.5'],
+    ]);
+    // The sessions belong to the tenant, and the fleet forgets them.
+    expect(results[0]?.sessionId).toContain('batch-simple.');
+    const ours = await stage.connect({ tenant: 'ours' });
+    await expect.poll(() => Array.fromAsync(ours.sessions({ all: true }))).toEqual([]);
+  });
+
+  test('goes on at another host, and runs each task once, when its worker stops', async () => {
+    const ran = join(directory, 'handed-over');
+    const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
+    const tasks = ids.map((id) => ({ id, script: [`sleep 0.1; echo ${id} >> ${ran}`, `echo ${id}`] }));
+    const batch = await submit('handed', tasks, { concurrency: 3 });
+    await until(
+      () => linesOf(ran),
+      (lines) => lines.length >= 5,
+    );
+    const { host } = (await readBatch(batch.access)) ?? {};
+    await hosts.find(({ id }) => id === host)?.leave();
+    const ended = await untilEnded(batch);
+    expect(ended?.host).not.toBe(host);
+    expect(ended).toMatchObject({ lines: 30, totals: { tasks: 30, passed: 30 } });
+    expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
+    const results = await resultsOf(batch);
+    expect(results.map(({ id, attempts }) => `${id} ${attempts}`).sort()).toEqual(ids.map((id) => `${id} 1`).sort());
+    hosts.push(await stage.startHost({ id: `${host}-again`, slots: 20 }));
+  });
+
+  test('ends its running tasks as cancellations when it is cancelled', async () => {
+    const tasks = ['a', 'b', 'c'].map((id) => ({ id, script: 'exec sleep 600' }));
+    const batch = await submit('cancelled', tasks, { concurrency: 2 });
+    const fleet = await stage.connect();
+    await until(
+      () => Array.fromAsync(fleet.sessions({ state: 'busy' })),
+      (busy) => busy.length === 2,
+    );
+    expect(await cancelBatch(batch.access, batch.id, 'enough')).toBe('asked');
+    expect(await untilEnded(batch)).toMatchObject({ lines: 2, stoppedBy: 'signal', totals: { cancelled: 2 } });
+    const results = await resultsOf(batch);
+    expect(results.map(({ id, outcome, endedBy }) => `${id} ${outcome} ${endedBy}`).sort()).toEqual([
+      'a cancellation signal',
+      'b cancellation signal',
+    ]);
+    await expect.poll(() => Array.fromAsync(fleet.sessions())).toEqual([]);
+  });
+
+  test('ends with its error when its options are not valid', async () => {
+    const batch = await submit('invalid', [{ id: 'a', script: 'true' }], { repeats: 'many' });
+    expect(await untilEnded(batch)).toMatchObject({ lines: 0, failure: { code: 'COMMAND_INVALID' } });
+  });
+});
