@@ -100,7 +100,7 @@ const workerOrder = [
   ['approvals'],
   ['admission'],
   ['audit', 'egress', 'gate', 'journal', 'lease', 'overflow-log', 'redaction', 'sandbox'],
-  ['host', 'metrics', 'output', 'queue', 'sink'],
+  ['host', 'metrics', 'output', 'queue', 'sink', 'tracing'],
   ['config', 'log'],
 ];
 
@@ -119,7 +119,7 @@ const clientOrder = [
   ['approvals', 'read', 'stream', 'tools'],
   ['hosts', 'stdin'],
   ['connection'],
-  ['fleet-file.ts', 'model-text.ts', 'queue', 'results', 'warn.ts'],
+  ['fleet-file.ts', 'model-text.ts', 'queue', 'results', 'spans.ts', 'warn.ts'],
 ];
 
 type Finding = { category: string; message: string; location: { path: string; start: { line: number } } };

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -26,11 +26,36 @@ async function printed(program: string): Promise<unknown> {
   return JSON.parse((await promisify(execFile)(process.execPath, [join(directory, 'program.js')])).stdout);
 }
 
-describe('the bundles of BullMQ and dockerode', () => {
-  test('have the exports of the package in the checkout, and need no other package', async () => {
+describe('the bundles of BullMQ, dockerode and OpenTelemetry', () => {
+  test('have the exports of the checkout, and need only the API of OpenTelemetry', async () => {
     const exported = await printed(`console.log(JSON.stringify([Object.keys(bullmq), typeof Docker.prototype.ping]));`);
     const inCheckout = await import('@shellfleet/vendor/bullmq');
-    expect([exported, left]).toEqual([[Object.keys(inCheckout).sort(), 'function'], {}]);
+    const api = { '@opentelemetry/api': expect.stringMatching(/^\^1\./) };
+    expect([exported, left]).toEqual([[Object.keys(inCheckout).sort(), 'function'], api]);
+  });
+
+  test('export a span, with no package but the API', async () => {
+    const program = `
+import { createServer } from 'node:http';
+import { trace } from '@opentelemetry/api';
+import { startTracing } from './dist/opentelemetry.js';
+const server = createServer(async (request, response) => {
+  const body = Buffer.concat(await request.toArray());
+  response.end();
+  console.log(JSON.stringify([request.url, request.headers['content-type'], body.includes('a span')]));
+});
+server.listen(0, '127.0.0.1', async () => {
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = 'http://127.0.0.1:' + server.address().port;
+  const tracing = startTracing({ encoding: 'protobuf', resource: {}, onError: (error) => console.error(error) });
+  trace.getTracer('t').startSpan('a span').end();
+  await tracing.end(5_000);
+  server.closeAllConnections();
+  server.close();
+});`;
+    await mkdir(join(directory, 'node_modules/@opentelemetry'), { recursive: true });
+    const api = 'node_modules/@opentelemetry/api';
+    await symlink(join(root, api), join(directory, api));
+    expect(await printed(program)).toEqual(['/v1/traces', 'application/x-protobuf', true]);
   });
 
   test('fail with the name of a missing part only when that is used', async () => {

@@ -7,7 +7,7 @@ import type { Manifest } from './published-manifest.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
-// VENDOR-1. The bundle imports only modules of Node, so the published package has no dependency.
+// VENDOR-1. The bundle imports only modules of Node, and the API of OpenTelemetry, which all of a process share.
 // VENDOR-2. No package in the bundle has an install script, as packages with native modules have.
 // VENDOR-3. Every module in `replaced` occurs in the libraries. A library version that requires other modules stops the
 // release.
@@ -39,14 +39,24 @@ const source = join(root, 'libs/vendor/src');
 /** Replaces the checkout's own module that loads dockerode and omits the same modules. */
 const dockerode = "import Docker from 'dockerode';\nexport const loadDockerode = () => Docker;";
 
-/** Writes each library as one module to `to`. Returns the remaining dependencies: none. */
-export async function bundleVendor({ name }: Manifest, _compiled: string, to: string): Promise<Record<string, string>> {
+/** Package that stays outside of the bundle. */
+const API = '@opentelemetry/api';
+
+/** Writes each library as one module to `to`. Returns the remaining dependencies: the API of OpenTelemetry. */
+export async function bundleVendor(
+  { name, dependencies }: Manifest,
+  _compiled: string,
+  to: string,
+): Promise<Record<string, string>> {
   const left = new Set(
     Object.entries(replaced).flatMap(([from, ids]) => Object.keys(ids).map((id) => `${from}:${id}`)),
   );
   await using bundle = await rolldown({
-    input: { bullmq: join(source, 'bullmq.ts'), dockerode: join(source, 'dockerode.ts') },
+    input: Object.fromEntries(
+      ['bullmq', 'dockerode', 'opentelemetry'].map((library) => [library, join(source, `${library}.ts`)]),
+    ),
     platform: 'node',
+    external: API,
     plugins: [replaceModules(left)],
     onLog: (level, log) => {
       if (level === 'warn') throw new Error(`The bundle of ${name}: ${log.message}`);
@@ -65,7 +75,7 @@ export async function bundleVendor({ name }: Manifest, _compiled: string, to: st
   await Promise.all(directories.map(checkScripts));
   if (left.size > 0) throw new Error(`Nothing requires ${[...left].join(', ')} any more: see \`replaced\`.`);
   await writeFile(join(to, 'THIRD-PARTY-NOTICES.txt'), await collectLicences('This package', directories));
-  return {};
+  return { [API]: dependencies?.[API] ?? '' };
 }
 
 /** Replaces the modules in `replaced`, and removes each replaced module from `left`. */
@@ -93,7 +103,9 @@ function checkImports(chunks: readonly OutputChunk[]): void {
   const own = chunks.map(({ fileName }) => fileName);
   for (const { fileName, code, imports, dynamicImports } of chunks) {
     const required = [...code.matchAll(/\b(?:__)?require\("([^"]+)"\)/g)].map(([, id = '']) => id);
-    const foreign = [...imports, ...dynamicImports, ...required].filter((id) => !own.includes(id) && !isBuiltin(id));
+    const foreign = [...imports, ...dynamicImports, ...required].filter(
+      (id) => id !== API && !own.includes(id) && !isBuiltin(id),
+    );
     if (foreign.length > 0) throw new Error(`The bundle ${fileName} imports ${foreign.join(', ')}.`);
   }
 }

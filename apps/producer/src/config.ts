@@ -1,4 +1,4 @@
-import { isOn } from '@shellfleet/protocol';
+import { isOn, readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
 import { VERSION } from './program-file.ts';
 
 /** Settings of the command line itself. Flags and the client read other variables. */
@@ -10,6 +10,8 @@ export interface Config {
   progress: boolean;
   /** Colours messages: stderr is a terminal, and `NO_COLOR` and `CI` are unset. */
   color: boolean;
+  /** How the spans of a call are exported, why they are not, or undefined if nobody asks for them. */
+  tracing: TracingChoice | string | undefined;
   env: NodeJS.ProcessEnv;
 }
 
@@ -19,6 +21,7 @@ export function readCliConfig(env: NodeJS.ProcessEnv, terminal = process.stderr.
     debug: isOn(env.SHELLFLEET_DEBUG),
     progress: terminal && !isOn(env.CI) && env.TERM !== 'dumb',
     color: terminal && !env.NO_COLOR && !isOn(env.CI),
+    tracing: readTracingChoice(env),
     env,
   };
 }

@@ -23,6 +23,8 @@ const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8
 const VERSION = (JSON.parse(manifest) as { version: string }).version;
 /** How long running commands may continue after a request to stop. */
 const GRACE_MS = 30_000;
+/** How long the last spans may take to be exported. */
+const TRACES_MS = 2_000;
 /** Additional time for an engine or Redis that does not reply. Then the process exits, and its next start cleans up. */
 const EXIT_MS = 10_000;
 
@@ -89,7 +91,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
   const { logger } = log;
   logSink?.reportTo(logger);
   const ruleFiles = new RuleFiles(given.file.rules, logger);
-  const { services, tools, signatures, directory } = await openServices(given, VERSION, log, logSink);
+  const { services, tools, signatures, directory, tracing } = await openServices(given, VERSION, log, logSink);
   const { settings, sandboxes, audit, hostId } = services;
   const missingRuntimes = sandboxes.missingRuntimes?.() ?? [];
   const { unchecked } = settings.file.allow;
@@ -121,6 +123,7 @@ async function run({ admission, sweepTimes }: WorkerParts): Promise<void> {
     await worker.close(how, GRACE_MS);
     await Promise.all(services.sinks.map((sink) => sink.close()));
     await directory.close();
+    await tracing?.end(TRACES_MS);
     process.exit(0);
   });
   // `up` and supervisors wait for this message. A signal may follow at once.

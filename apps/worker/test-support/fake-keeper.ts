@@ -42,6 +42,8 @@ interface FakeEntry {
  */
 export class FakeKeeper {
   readonly begun: string[] = [];
+  /** Variables of the last command. */
+  env: Record<string, string> | undefined;
   /** Ids of stopped entries, in order. */
   readonly stops: string[] = [];
   shellNumber = 1;
@@ -127,6 +129,7 @@ export class FakeKeeper {
       return;
     }
     this.begin(entry.entryId);
+    if (entry.type === 'command') this.env = entry.env;
     const isPrepared = this.#preparedShell === this.shellNumber;
     this.#preparedShell = this.shellNumber;
     if (entry.type === 'restart')

@@ -21,6 +21,9 @@ interface FakeEntry {
   id: string;
   script: string;
   retry?: 'idempotent';
+  /** Span of the submit, and whether its context is set in the command's variables. */
+  trace?: unknown;
+  traceparent?: true;
 }
 
 /** The mailbox of one session in memory, with the functions that a host calls. It has one owner at a time, by fence. */
@@ -35,6 +38,8 @@ export class FakeMailbox {
   readonly finished: { id: string; outcome: string; takeNext: boolean; result: FinishOptions['result'] }[] = [];
   readonly events: string[] = [];
   takes = 0;
+  /** Time of each start, by a clock that is at 0 when the session is adopted. */
+  startedAt = 2;
   /** Names of the scripts that the host has called. */
   readonly calls: string[] = [];
   released: string | undefined;
@@ -50,8 +55,8 @@ export class FakeMailbox {
     this.#spec = spec;
   }
 
-  submit({ id, script, retry }: FakeEntry): Entry {
-    const payload = { type: 'command', script, timeoutMs: 60_000, killGraceMs: 0, encoding: 'utf8' };
+  submit({ id, script, retry, ...carried }: FakeEntry): Entry {
+    const payload = { type: 'command', script, timeoutMs: 60_000, killGraceMs: 0, encoding: 'utf8', ...carried };
     const entry: Entry = {
       id,
       kind: 'command',
@@ -82,7 +87,7 @@ export class FakeMailbox {
       if (this.running !== undefined) return { type: 'running', entry: this.running };
       const head = this.waiting.shift();
       if (head === undefined) return this.phase === 'closing' ? { type: 'empty', closing: true } : { type: 'empty' };
-      this.running = { ...head, startedAt: 2, fence: owner.fence, host: owner.host };
+      this.running = { ...head, startedAt: this.startedAt, fence: owner.fence, host: owner.host };
       return { type: 'started', entry: this.running };
     };
     return {

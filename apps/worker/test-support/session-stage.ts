@@ -73,7 +73,8 @@ export function open(
     job = jobFor(spec),
     offers = [classOf('docker')],
     admission = ADMIT_EVERYTHING,
-  }: { job?: SessionJob; offers?: PlacementClass[]; admission?: Admission } = {},
+    isTracing = false,
+  }: { job?: SessionJob; offers?: PlacementClass[]; admission?: Admission; isTracing?: boolean } = {},
 ) {
   const mailbox = new FakeMailbox(keys, sealer, spec);
   staged.mailbox = mailbox;
@@ -121,6 +122,7 @@ export function open(
     audit: NO_AUDIT,
     hostAdmission: admission,
     approvals: { starts: new StartsUnderWay() } as never,
+    isTracing,
     logger: pino({ level: 'silent' }),
     recentLines: new RecentLines('boot-1'),
     sinks: [],

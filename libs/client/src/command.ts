@@ -1,7 +1,17 @@
+import { context, type Span, SpanKind, trace } from '@opentelemetry/api';
 import { abortable } from '@shellfleet/concurrency';
-import { fromWireResult, type LogChunk, type OutputChunk, type Result, toCommandId } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  fromWireResult,
+  type LogChunk,
+  type OutputChunk,
+  type Result,
+  SPANS,
+  toCommandId,
+} from '@shellfleet/protocol';
 import type { Pending } from './results/pending-results.ts';
 import { openResult } from './results/read-result.ts';
+import { endFailed, startSpan } from './spans.ts';
 import { StdinWriter, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
 import { followOutput } from './stream/command-output.ts';
@@ -95,7 +105,11 @@ export class Command {
    * Returns the Result, after `onOutput` has received all output. Rejects with RESULT_EXPIRED, or the signal's reason.
    */
   async result(options: { signal?: AbortSignal | undefined } = {}): Promise<Result> {
-    const { signal } = options;
+    const { span } = this.#pending;
+    return span === undefined ? this.#receive(options) : traceReceive(span, this.id, () => this.#receive(options));
+  }
+
+  async #receive({ signal }: { signal?: AbortSignal | undefined }): Promise<Result> {
     if (this.#state.foreign) await this.#watch(signal);
     const stored = await this.#pending.result(signal);
     const { keys, entryId } = this.#pending;
@@ -149,5 +163,27 @@ export class Command {
 
   async #deliver(onOutput: (chunk: OutputChunk) => void): Promise<void> {
     for await (const chunk of this.output()) onOutput(chunk);
+  }
+}
+
+const CLIENT = { kind: SpanKind.CLIENT } as const;
+
+/** Traces a wait for a Result, as a child of the submit. */
+async function traceReceive(sent: Span, commandId: string, receive: () => Promise<Result>): Promise<Result> {
+  const span = startSpan(SPANS.receive, CLIENT, trace.setSpan(context.active(), sent));
+  span?.setAttributes({
+    [ATTRIBUTES.messagingSystem]: 'shellfleet',
+    [ATTRIBUTES.messagingOperationName]: 'receive',
+    [ATTRIBUTES.messagingOperationType]: 'receive',
+    [ATTRIBUTES.messagingDestination]: 'inbox',
+    [ATTRIBUTES.commandId]: commandId,
+  });
+  try {
+    const result = await receive();
+    span?.setAttribute(ATTRIBUTES.outcome, result.outcome).end();
+    return result;
+  } catch (error) {
+    if (span !== undefined) endFailed(span, error);
+    throw error;
   }
 }

@@ -27,7 +27,14 @@ export const DEFAULTS = {
   output: { maxBytes: 262_144, maxLines: 10_000, keep: 'head-tail', streamBytes: 8_388_608 },
   /** Those `limits` of a session that control groups enforce. Other limits have no default. */
   limits: { memoryBytes: 536_870_912, cpus: 1, pids: 256 },
-  command: { killGraceMs: 1_500, durable: false, retry: 'never', encoding: 'utf8', attachReader: false },
+  command: {
+    killGraceMs: 1_500,
+    durable: false,
+    retry: 'never',
+    encoding: 'utf8',
+    attachReader: false,
+    traceparent: false,
+  },
   batch: { concurrency: 32 },
   /** `retries` of a batch. */
   batchRetries: { infra: 2, command: 0 },

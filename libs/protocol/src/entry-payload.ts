@@ -27,6 +27,8 @@ export const commandPayloadSchema = z.object({
   /** Present when the command asks to run outside the sandbox. */
   escalate: escalationSchema.optional(),
   network: narrowedNetworkSchema.optional(),
+  /** Present when the context of the command's span is set in its variables. */
+  traceparent: z.literal(true).optional(),
 });
 
 export const filePayloadSchema = z.object({ type: z.literal('file'), operation: fileOperationSchema });

@@ -7,6 +7,7 @@ import { imageNameSchema } from './image-name.ts';
 import { LIMITS } from './limits.ts';
 import { logPageSchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
+import { carriedTraceSchema } from './trace-context.ts';
 import { workerLogPageSchema, workerLogRequestSchema } from './worker-log.ts';
 
 /**
@@ -233,6 +234,7 @@ const fileRequestSchema = z.object({
   sealed: z.string(),
   /** Whether a person may be asked about the operation when the host receives this request. */
   asks: z.boolean().optional(),
+  trace: carriedTraceSchema,
 });
 export type FileRequest = z.infer<typeof fileRequestSchema>;
 

@@ -60,6 +60,7 @@ export * from './tenant-use.ts';
 export * from './terminal.ts';
 export * from './text.ts';
 export * from './tool.ts';
+export * from './trace-context.ts';
 export * from './version.ts';
 export * from './wake-up.ts';
 export * from './wire-receipt.ts';

@@ -83,6 +83,13 @@ export interface RunOptionsInput extends ExecutionOptions {
    * @default that of the session
    */
   network?: 'restricted' | 'limited' | undefined;
+  /**
+   * Whether the command, and no other of its session, gets the context of its span in the variables `TRACEPARENT` and
+   * `TRACESTATE`, so that programs that trace continue the trace. Nothing is set if neither its host nor its submitter
+   * traces.
+   * @default false
+   */
+  traceparent?: boolean | undefined;
 }
 
 /** A request to leave the sandbox. */
@@ -119,6 +126,7 @@ const optionsSchema = z.strictObject({
   startDeadlineMs: durationSchema().optional(),
   escalate: escalationSchema.optional(),
   network: narrowedNetworkSchema.optional(),
+  traceparent: z.boolean('must be true or false').default(DEFAULTS.command.traceparent),
 });
 
 export function isOpenStdin(stdin: unknown): stdin is OpenStdin {

@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { LOG_FIELDS } from './log-fields.ts';
 import { METRICS } from './metrics.ts';
-import { ATTRIBUTES, SPANS } from './telemetry.ts';
+import { ATTRIBUTES, SPANS, WAIT_SPANS } from './telemetry.ts';
 
 const page = readFileSync(new URL('../../../docs/telemetry.md', import.meta.url), 'utf8');
-const [names = '', metrics = ''] = page.split('## Metrics');
+const [before = '', metrics = ''] = page.split('## Metrics');
+const names = before.slice(before.indexOf('## Spans'));
 const fields = page.split('## Log fields')[1]?.split('## Log events')[0] ?? '';
 const rowsOf = (text: string, start: string) => text.split('\n').filter((line) => line.startsWith(start));
 
@@ -14,7 +15,8 @@ describe('the names of telemetry', () => {
     const listed = rowsOf(names, '| `').flatMap((row) =>
       [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name),
     );
-    expect(listed.sort()).toEqual([...Object.values(ATTRIBUTES), ...Object.values(SPANS)].sort());
+    const wanted = [ATTRIBUTES, SPANS, WAIT_SPANS].flatMap((each): string[] => Object.values(each));
+    expect(listed.sort()).toEqual([...new Set(wanted)].sort());
   });
 
   test('are listed there for every metric and no other, with type, labels and meaning', () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { entryIdSchema, tenantIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
+import { carriedTraceSchema } from './trace-context.ts';
 
 /** Names that are valid for models, for queues and in URLs. */
 export const toolNameSchema = z
@@ -140,5 +141,7 @@ export const toolJobSchema = z.strictObject({
   deadline: z.number().int().positive().optional(),
   /** How long a question about the call may wait for a person. */
   approvalTimeoutMs: z.number().int().positive().max(LIMITS.timeoutMs).optional(),
+  /** Span of the caller. */
+  trace: carriedTraceSchema,
 });
 export type ToolJob = z.infer<typeof toolJobSchema>;

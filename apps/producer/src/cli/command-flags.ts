@@ -13,6 +13,7 @@ export interface CommandFlags extends SessionFlags {
   cwd?: string;
   idempotencyKey?: string;
   escalate?: string;
+  traceparent?: boolean;
   json?: boolean;
 }
 
@@ -42,6 +43,11 @@ export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command 
     .addOption(
       new Option('--escalate <why>', 'ask to run outside the sandbox of the session').env('SHELLFLEET_ESCALATE'),
     )
+    .addOption(
+      new Option('--traceparent', 'set TRACEPARENT of the command to its span, if something traces').env(
+        'SHELLFLEET_TRACEPARENT',
+      ),
+    )
     .addOption(jsonFlag())
     .addOption(new Option('-t, --tty').hideHelp());
 }
@@ -65,6 +71,7 @@ export function toRunOptions(flags: CommandFlags): RunOptions {
     ...(flags.cwd === undefined ? {} : { cwd: flags.cwd }),
     ...(flags.idempotencyKey === undefined ? {} : { idempotencyKey: flags.idempotencyKey }),
     ...(flags.escalate === undefined ? {} : { escalate: { justification: flags.escalate } }),
+    ...(flags.traceparent ? { traceparent: true } : {}),
     ...(flags.stdin ? { stdin: process.stdin } : {}),
   };
 }

@@ -20,10 +20,15 @@ export async function runCli(args: readonly string[], config: Config): Promise<n
   return (await terminal.flush()) ? exitCode : EXIT_OWN_FAILURE;
 }
 
+/** Returns the first word that is no option of the program, or its value. */
+export function verbOf(args: readonly string[]): string | undefined {
+  return firstOperand(args, settings());
+}
+
 /** Runs a verb. Only this function turns an error into a line on stderr. */
 async function runVerb(args: readonly string[], config: Config, terminal: CliOutput): Promise<number> {
   let exitCode = 0;
-  const verbs = await loadVerbs(firstOperand(args, settings()));
+  const verbs = await loadVerbs(verbOf(args));
   const program = createProgram(config, terminal, verbs, (code) => {
     exitCode = code;
   });

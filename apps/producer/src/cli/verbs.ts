@@ -49,6 +49,11 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
   },
 };
 
+/** Tells whether a word names a verb. */
+export function isVerb(word: string): boolean {
+  return Object.values(verbs).some((group) => Object.hasOwn(group, word));
+}
+
 /** Loads a verb. Loads all verbs if the name is missing or unknown, for help, completion and corrections. */
 export function loadVerbs(name?: string): Promise<VerbGroups> {
   for (const [title, group] of Object.entries(verbs)) {

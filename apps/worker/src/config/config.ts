@@ -1,7 +1,7 @@
 import { cpus, homedir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { checkEscalation, DocumentError } from '@shellfleet/policy';
-import { DEFAULT_POLICY, type PolicyName } from '@shellfleet/protocol';
+import { DEFAULT_POLICY, type PolicyName, readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { environmentSchema, MOST_SLOTS } from './environment.ts';
 import type { SinkTarget } from './sink-target.ts';
@@ -61,6 +61,8 @@ export interface WorkerConfig {
   file: ConfigFile;
   /** The port for those who watch the worker, if it has one. `scaleToken` is a secret. */
   metrics: { port: number; host: string; scaleToken: string | undefined } | undefined;
+  /** How spans are exported, why they are not, or undefined if nobody asks for them. */
+  tracing: TracingChoice | string | undefined;
   logLevel: string;
   logSink: SinkTarget | undefined;
   auditSink: SinkTarget | undefined;
@@ -138,6 +140,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
             host: values.SHELLFLEET_METRICS_HOST,
             scaleToken: values.SHELLFLEET_SCALE_TOKEN,
           },
+    tracing: readTracingChoice(given),
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     logSink: values.SHELLFLEET_LOG_SINK,
     auditSink: values.SHELLFLEET_AUDIT_SINK,

@@ -1,7 +1,7 @@
 import type { Entry } from '@shellfleet/mailbox';
-import type { WireReceipt, WireResult } from '@shellfleet/protocol';
+import type { Wait, WireReceipt, WireResult } from '@shellfleet/protocol';
 import type { ShellOpening } from '../shell/opening.ts';
-import { type Cause, explainWait } from './explain-wait.ts';
+import { type Cause, explainWait, type WaitPart } from './explain-wait.ts';
 import type { SessionTimes } from './session-times.ts';
 
 export interface EntryTimes {
@@ -27,8 +27,8 @@ export function timesOf(
 ): EntryTimes {
   const { acceptedAt } = entry;
   const isStarted = entry.startedAt > 0;
-  const waitedTo = Math.max(acceptedAt, isStarted ? entry.startedAt : times.toRedis(Date.now()));
-  const waits = explainWait({ from: acceptedAt, to: waitedTo }, causesOf(entry, times, opened, waitedTo));
+  const { waitedTo, parts } = waitsOf(entry, times, opened);
+  const waits = parts.map(({ wait, from, to }): [Wait, number] => [wait, to - from]);
   const waitedMs = waitedTo - acceptedAt;
   const startMs = waits.reduce((sum, [wait, ms]) => sum + (wait === 'image' || wait === 'opening' ? ms : 0), 0);
   const { runMs, firstOutputMs } = run;
@@ -43,6 +43,17 @@ export function timesOf(
       ...(firstOutputMs !== undefined && { firstOutputMs }),
     },
   };
+}
+
+/** Returns until when an entry waited for its start, or waits now, and what it waited for, by the clock of Redis. */
+export function waitsOf(
+  entry: Entry,
+  times: SessionTimes,
+  opened: ShellOpening,
+): { waitedTo: number; parts: WaitPart[] } {
+  const { acceptedAt, startedAt } = entry;
+  const waitedTo = Math.max(acceptedAt, startedAt > 0 ? startedAt : times.toRedis(Date.now()));
+  return { waitedTo, parts: explainWait({ from: acceptedAt, to: waitedTo }, causesOf(entry, times, opened, waitedTo)) };
 }
 
 /** Returns how long an opening took that came after the start of the entry, as when its shell has died since. */

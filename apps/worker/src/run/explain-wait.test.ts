@@ -1,10 +1,21 @@
+import type { Wait } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { type Cause, explainWait } from './explain-wait.ts';
 
 const WAIT = { from: 100, to: 200 };
 
+/** Returns parts of these lengths, each of which begins where the one before it ends. */
+function endToEnd(lengths: [Wait, number][]) {
+  let to = WAIT.from;
+  return lengths.map(([wait, ms]) => {
+    const from = to;
+    to += ms;
+    return { wait, from, to };
+  });
+}
+
 describe('the causes of a wait', () => {
-  test.each<[string, Cause[], ReturnType<typeof explainWait>]>([
+  test.each<[string, Cause[], [Wait, number][]]>([
     ['none', [], []],
     ['one, up to the end', [{ wait: 'slot', from: 100, to: 200 }], [['slot', 100]]],
     ['one that began before the wait', [{ wait: 'earlier', from: 0, to: 150 }], [['earlier', 50]]],
@@ -46,7 +57,7 @@ describe('the causes of a wait', () => {
       ],
     ],
   ])('divide it in their order: %s', (_what, causes, parts) => {
-    expect(explainWait(WAIT, causes)).toEqual(parts);
+    expect(explainWait(WAIT, causes)).toEqual(endToEnd(parts));
   });
 
   test('divide nothing of a wait that has no length', () => {

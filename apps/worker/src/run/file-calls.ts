@@ -11,6 +11,7 @@ import {
   isShellfleetError,
   parseOrThrow,
   ShellfleetError,
+  type TraceContext,
 } from '@shellfleet/protocol';
 import { type Signature, sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
@@ -72,12 +73,12 @@ export class FileCalls {
   }
 
   /** Performs the requested operation. Throws its error, or QUOTA_EXCEEDED. */
-  reply({ operation: id, sealed, asks = false }: FileRequest): Promise<Reply> {
+  reply({ operation: id, sealed, asks = false, trace }: FileRequest): Promise<Reply> {
     const asked = this.#underWay.get(id);
     if (asked !== undefined) return asked;
     const { keys } = this.#deps.context.owner;
     if (this.#underWay.size >= AT_ONCE + MOST_WAITING) return Promise.reject(tooMany(keys.session));
-    const reply = this.#limit(() => this.#do(id, sealed, asks))
+    const reply = this.#limit(() => this.#do(id, sealed, asks, trace))
       .catch((error: unknown) => this.#throwRedacted(error))
       .finally(() => {
         this.#underWay.delete(id);
@@ -94,15 +95,17 @@ export class FileCalls {
     throw fromWireError(this.#deps.context.redaction.value(ensureShellfleetError(error).toJSON()));
   }
 
-  async #do(id: string, sealed: string, asks: boolean): Promise<Reply> {
+  async #do(id: string, sealed: string, asks: boolean, trace: TraceContext | undefined): Promise<Reply> {
     const { context } = this.#deps;
-    const { generation, spec } = context;
+    const { generation, spec, traces } = context;
     const place = sealPlace('file', context.owner.keys, { operation: id, generation, spec });
     const { plain, signature } = context.sealer.openSigned(sealed, place);
     const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
     noteFileCall(id, operation, signature, context);
     const startedAt = performance.now();
-    return this.#doAdmitted({ id, operation, signature, asks }).then(
+    const work = () => this.#doAdmitted({ id, operation, signature, asks });
+    const done = traces === undefined ? work() : traces.file(operation.name, trace, work);
+    return done.then(
       (reply) => {
         if (reply.state !== 'would-ask' && reply.state !== 'asks') noteFileEnd(id, undefined, startedAt, context);
         return reply;

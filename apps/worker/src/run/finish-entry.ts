@@ -1,11 +1,10 @@
-import { SpanKind, trace } from '@opentelemetry/api';
 import { type Entry, type Fenced, type Finished, notify, type OwnedCalls, type Owner } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
   ensureShellfleetError,
-  SPANS,
   type StoredChunk,
   type StreamName,
+  type TraceContext,
   toCommandId,
   type WireResult,
 } from '@shellfleet/protocol';
@@ -13,23 +12,25 @@ import { sealPlace } from '@shellfleet/sealing';
 import { totalOf } from '../output/redactor.ts';
 import { askedToCancel } from './asked-requests.ts';
 import type { EntryResult } from './entry-run.ts';
+import { waitsOf } from './entry-times.ts';
+import type { WaitPart } from './explain-wait.ts';
 import { noteEnd } from './note-audit.ts';
+import { traceOf } from './open-payload.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { lostEntry, sealError, toCancelled } from './results.ts';
 import type { SessionContext } from './session-context.ts';
-
-const tracer = trace.getTracer('@shellfleet/worker');
 
 /** Reply of the mailbox when a Result is stored. An empty `next` means an empty mailbox only if `triedNext` is true. */
 export type EntryFinished = (Finished | Fenced) & { triedNext: boolean };
 
 /** Stores the Result of an entry once, in any number of attempts. Nothing else makes an entry terminal on this host. */
 export async function finishEntry(entry: Entry, ended: EntryResult, context: SessionContext): Promise<EntryFinished> {
-  const { mailbox, owner, sealer, redaction, shell, hostEntries, uses, metrics } = context;
+  const { mailbox, owner, sealer, redaction, shell, hostEntries, uses, metrics, traces } = context;
   let { result, output } = ended;
   result = await auditedFirst(result, context);
   const place = sealPlace('reply', owner.keys, entry.id);
   const answer = ended.answer === undefined ? {} : { answer: sealer.seal(ended.answer, place) };
+  traces?.store(entry, result, () => originOf(entry, context));
   let triedNext = false;
   let cancelReason: string | undefined;
   for (;;) {
@@ -60,8 +61,10 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
     } else {
       if (finished.type === 'finished') {
         context.times.recordEnd(finished.event);
-        if (finished.endedBefore) notifyProducer(entry, finished.event, owner);
-        else {
+        if (finished.endedBefore) {
+          notifyProducer(entry, finished.event, owner);
+          traces?.end(result);
+        } else {
           if (entry.kind === 'command') {
             shell.recordOutcome(result.outcome);
             hostEntries.endedCommands.record();
@@ -69,10 +72,11 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
           uses.addOutput(owner.keys.tenant, result.totals.stdoutBytes + result.totals.stderrBytes);
           metrics?.entryEnded(entry.kind, result);
           if (result.reason === 'host-memory') context.onHostMemory();
-          describe(entry, result, context);
+          traces?.end(result, describe(entry, result, context));
           if (ended.noted !== true) noteEnd(entry, result, context);
         }
       }
+      traces?.leave('LEASE_LOST');
       return { ...finished, triedNext };
     }
   }
@@ -115,12 +119,19 @@ function notifyProducer(entry: Entry, event: string, { redis, keys }: Owner): vo
   void notify(redis, namespace, entry.inbox, { tenant, session, entryId: entry.id, event, result: '' }).catch(() => {});
 }
 
-/** Logs one line with all fields, and one span, for each entry. Neither has its script or output. */
-function describe(entry: Entry, result: WireResult, { owner, logger }: SessionContext): void {
-  const startTime = Date.now() - result.timings.runMs;
-  const span = tracer.startSpan(SPANS.run, { kind: SpanKind.CONSUMER, startTime });
+/** Returns the span that submitted an entry whose spans have not begun, and what the entry waited for. */
+function originOf(entry: Entry, context: SessionContext): [TraceContext | undefined, WaitPart[]] {
+  return [traceOf(entry, context), waitsOf(entry, context.times, context.shell.opened).parts];
+}
+
+/** Logs one line with all fields for each entry, and returns them for its span. None is its script or its output. */
+function describe(
+  entry: Entry,
+  result: WireResult,
+  { owner, logger, traces }: SessionContext,
+): Record<string, string | number> | undefined {
   const level = result.outcome === 'error' ? 'warn' : 'debug';
-  if (!span.isRecording() && !logger.isLevelEnabled(level)) return;
+  if (traces === undefined && !logger.isLevelEnabled(level)) return undefined;
   const attributes = {
     [ATTRIBUTES.sessionId]: owner.keys.session,
     [ATTRIBUTES.commandId]: toCommandId(owner.keys.session, entry.id),
@@ -132,8 +143,8 @@ function describe(entry: Entry, result: WireResult, { owner, logger }: SessionCo
     ...(result.exitCode === null ? {} : { [ATTRIBUTES.exitCode]: result.exitCode }),
     ...(result.outcome === 'error' ? { [ATTRIBUTES.errorType]: result.error.code } : {}),
   };
-  span.setAttributes(attributes).end();
   logger[level]({ ...attributes, timings: result.timings }, 'command.completed');
+  return attributes;
 }
 
 /** Returns the pieces that Redis lacks after an append without a reply. Undefined if it has none of them. */

@@ -47,6 +47,8 @@ export interface HostServices {
   readonly batchDirectory: string;
   /** What is counted while the worker runs, if it has a port for metrics. */
   readonly metrics?: WorkerMetrics | undefined;
+  /** Whether this worker exports spans. */
+  readonly isTracing?: boolean | undefined;
   readonly logger: Logger;
   readonly recentLines: RecentLines;
   /** Where lines of the log and records of the audit are copied to. */

@@ -4,22 +4,24 @@ import {
   type CommandPayload,
   type EntryPayload,
   ensureShellfleetError,
-  entryPayloadSchema,
   LIMITS,
   newResult,
-  parseOrThrow,
   type ShellfleetError,
+  type TraceContext,
+  toTraceVariables,
   type WireResult,
 } from '@shellfleet/protocol';
-import { type Signature, sealPlace, unauthorized } from '@shellfleet/sealing';
+import { unauthorized } from '@shellfleet/sealing';
 import { noWiderSandbox } from '../admission/no-wider-sandbox.ts';
 import { toBegunId } from '../journal/journal.ts';
 import { networkOf } from './check-network.ts';
 import type { EntryResult, EntryRun } from './entry-run.ts';
+import { waitsOf } from './entry-times.ts';
 import { runFileOperation } from './file-operation.ts';
 import { type EntryFinished, finishEntry } from './finish-entry.ts';
 import { asksForSecond, endOfFirst, openFirstAttempt, putBackForSecond, withDenial } from './first-attempt.ts';
 import { noteStart } from './note-audit.ts';
+import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
 import { deniedEntry, failedEntry, type LossReason, lostEntry, neverBegun, resultBase } from './results.ts';
 import { runCommand } from './run-command.ts';
@@ -48,12 +50,17 @@ export async function runEntry(
       ? lostEntry(run.entry, 'begun-before', session)
       : failedEntry(run.entry, ensureShellfleetError(error), session),
   );
-  if (mayRunAgain(run) && !ended.outside && isShellLost(ended.result))
+  if (mayRunAgain(run) && !ended.outside && isShellLost(ended.result)) {
+    session.traces?.leave(ended.result.error.code);
     return { type: 'shell-lost', result: ended.result };
+  }
   const { payload, result } = ended;
   if (payload !== undefined && !run.isCancelled && asksForSecond(run.entry, result, payload, session)) {
     const put = await putBackForSecond(run.entry, { ...ended, result }, session);
-    if (put.type !== 'refused') return put;
+    if (put.type !== 'refused') {
+      session.traces?.leave(result.outcome);
+      return put;
+    }
   }
   return finishEntry(run.entry, ended, session); // the only place where an entry that was started becomes terminal
 }
@@ -62,7 +69,7 @@ const mayRunAgain = ({ entry, isCancelled }: EntryRun) =>
   entry.retry === 'idempotent' && entry.starts < LIMITS.idempotentStarts && !isCancelled;
 
 /** Tells whether the shell was lost and another may help. A command that ran out of memory would do so again. */
-const isShellLost = (result: WireResult) =>
+const isShellLost = (result: WireResult): result is Extract<WireResult, { outcome: 'error' }> =>
   result.outcome === 'error' &&
   result.reason !== 'oom' &&
   (result.error.code === 'CONTAINER_LOST' || result.error.code === 'SHELL_UNRESPONSIVE');
@@ -122,14 +129,15 @@ const NOBODY_TO_ASK = 'It asks to leave the sandbox, and nothing may be asked.';
 async function execute(run: EntryRun, session: SessionContext): Promise<Executed> {
   let begun = run.from === 'resume';
   try {
-    const payload = openPayload(run.entry, session);
+    const { payload, trace } = openPayload(run.entry, session);
+    session.traces?.begin(run.entry, trace, waitsOf(run.entry, session.times, session.shell.opened).parts);
     const outside = payload.type === 'command' && runsInWider(run.entry, payload, session);
-    if (outside) return await executeInWider(run, payload, session);
+    if (outside) return await executeInWider(run, withTrace(payload, trace, session), session);
     if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Done before its first byte reaches the shell.
     if (run.from === 'start') noteBegun(run, payload, false, session);
-    const ended = await executePayload(run, payload, session);
+    const ended = await executePayload(run, withTrace(payload, trace, session), session);
     if (payload.type !== 'command') return ended;
     return { ...ended, result: withDenial(ended, payload, session), payload };
   } catch (error) {
@@ -137,6 +145,13 @@ async function execute(run: EntryRun, session: SessionContext): Promise<Executed
     if (begun) await session.shell.abandon();
     throw error;
   }
+}
+
+/** Sets the variables of the command that asks for its span: the span of this host, or that of the submit. */
+function withTrace<P extends EntryPayload>(payload: P, trace: TraceContext | undefined, session: SessionContext): P {
+  if (payload.type !== 'command' || payload.traceparent !== true) return payload;
+  const of = session.traces?.running ?? trace;
+  return of === undefined ? payload : { ...payload, env: { ...payload.env, ...toTraceVariables(of) } };
 }
 
 function noteBegun({ entry }: EntryRun, payload: EntryPayload, outside: boolean, session: SessionContext): void {
@@ -167,23 +182,6 @@ function executePayload(run: EntryRun, payload: EntryPayload, session: SessionCo
   }
 }
 
-/** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, or INTERNAL if it is no payload. */
-function openPayload(entry: Entry, context: SessionContext): EntryPayload {
-  return openSignedPayload(entry, context).payload;
-}
-
-/** Opens the payload with its signature, where keys are configured. */
-export function openSignedPayload(
-  entry: Entry,
-  { owner, generation, spec, sealer }: SessionContext,
-): { payload: EntryPayload; signature: Signature | undefined } {
-  const { id, retry, inbox } = entry;
-  const place = sealPlace('payload', owner.keys, { id, generation, retry, inbox, spec });
-  const { plain, signature } = sealer.openSigned(entry.payload, place);
-  const name = `The payload of ${owner.keys.session}.${id}`;
-  return { payload: parseOrThrow(entryPayloadSchema, JSON.parse(plain), 'INTERNAL', name), signature };
-}
-
 /** Returns whether an entry would run in the wider sandbox, as second attempts and commands that ask to leave do. */
 function runsInWider(
   { first }: Pick<Entry, 'first'>,
@@ -198,7 +196,7 @@ function runsInWider(
 export function ranInWider(entry: Entry, session: SessionContext): boolean {
   if (entry.first !== undefined) return true;
   try {
-    return runsInWider(entry, openPayload(entry, session), session);
+    return runsInWider(entry, openPayload(entry, session).payload, session);
   } catch {
     // The entry ends with this error in the step that runs it.
     return false;

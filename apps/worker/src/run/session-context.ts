@@ -3,6 +3,7 @@ import type { FileOperation, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { RefusedEgress, SessionEgress } from '../egress/session-egress.ts';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
+import type { SessionTraces } from '../tracing/session-traces.ts';
 import type { Delegation } from './delegation.ts';
 import type { SessionHost } from './host-services.ts';
 import type { SessionTimes } from './session-times.ts';
@@ -18,6 +19,8 @@ export interface SessionContext extends SessionHost {
   readonly spec: ResolvedSessionSpec;
   readonly redaction: SessionRedaction;
   readonly times: SessionTimes;
+  /** Spans of the session, if this host traces. */
+  readonly traces?: SessionTraces | undefined;
   /** Entries that this host stopped because it could not store their output. They end as lost, not cancelled. */
   readonly stoppedUnstored: Set<string>;
   /** Returns whether the session may start entries now: it is served, and its lease is held (SESSION-2). */

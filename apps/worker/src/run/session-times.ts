@@ -21,6 +21,11 @@ export class SessionTimes {
     return at - this.#clockAheadMs;
   }
 
+  /** Converts a time of Redis to one of this host's clock. */
+  toHost(at: number): number {
+    return at + this.#clockAheadMs;
+  }
+
   /** Records the event that ended an entry. */
   recordEnd(event: string): void {
     this.freeAt = Number.parseInt(event, 10);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 
 const staged = { cleared: [] as unknown[][], reply: { type: 'too-late' } as object };
-vi.mock('../run/run-entry.ts', () => ({ openSignedPayload: () => ({ payload: {}, signature: undefined }) }));
+vi.mock('../run/open-payload.ts', () => ({ openPayload: () => ({ payload: {}, signature: undefined }) }));
 vi.mock('./audit-verdict.ts', () => ({ auditVerdict: async (verdict: unknown) => verdict, noteHeld() {} }));
 vi.mock('./session-parts.ts', () => ({ aboutSession: () => ({}) }));
 const { admitEntry } = await import('./admit-entry.ts');

@@ -2,8 +2,9 @@ import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, toCommandId } from '@shellfleet/protocol';
 import type { AdmissionInput, ApprovalQuestion, Verdict } from '../admission/admission.ts';
 import { openFirstAttempt } from '../run/first-attempt.ts';
+import { openPayload } from '../run/open-payload.ts';
 import { sealReason } from '../run/results.ts';
-import { finishDenied, finishFailed, openSignedPayload } from '../run/run-entry.ts';
+import { finishDenied, finishFailed } from '../run/run-entry.ts';
 import { auditVerdict, noteHeld } from './audit-verdict.ts';
 import { directoryOf } from './directory-of.ts';
 import { aboutSession, type SessionParts } from './session-parts.ts';
@@ -33,7 +34,7 @@ export async function admitEntry(entry: Entry, opened: boolean, parts: SessionPa
   // Decides first, because no shell is opened for an entry that would not start.
   const early = shell.ready ? undefined : await decideNow();
   if (early !== undefined && !(early instanceof Error) && early.type === 'admit')
-    return { type: 'open', next: { type: 'decide', entry, opened: true } };
+    return { type: 'open', next: { type: 'decide', entry, opened: true }, entry };
   return context.approvals.starts.during({ ...aboutSession(parts), entryId: entry.id }, async (): Promise<Step> => {
     const decided = early ?? (await decideNow());
     if (digest !== admission.digest) return LOOK;
@@ -57,7 +58,7 @@ export async function decideEntry(entry: Entry, opens: boolean, parts: SessionPa
 /** Returns the question about an entry. `opens` stays true after the opening, so that the question stays the same. */
 function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionInput {
   const { context } = parts;
-  const { payload, signature } = openSignedPayload(entry, context);
+  const { payload, signature } = openPayload(entry, context);
   const { id: entryId, first } = entry;
   const attempt =
     first === undefined ? { number: 1 as const } : { number: 2 as const, ...openFirstAttempt(entry, first, context) };
@@ -103,6 +104,7 @@ async function holdUntilAnswered(
     case 'pending': {
       noteHeld(entry, added.data, asked.outside, digest, parts);
       const { id, reason, expiresAt } = added.data;
+      context.traces?.asked(entry.id, id);
       const request = { id, sealedReason: sealReason(entry.id, reason, context), expiresAt };
       const held = await mailbox.hold(entry.id, digest, request);
       context.logger.info(

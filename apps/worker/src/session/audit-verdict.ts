@@ -2,7 +2,7 @@ import type { Entry } from '@shellfleet/mailbox';
 import { ensureShellfleetError, type ShellfleetError } from '@shellfleet/protocol';
 import type { Verdict } from '../admission/admission.ts';
 import { aboutOf, noteSubmission } from '../run/note-audit.ts';
-import { openSignedPayload } from '../run/run-entry.ts';
+import { openPayload } from '../run/open-payload.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** Records a verdict before it takes effect. Returns AUDIT_UNAVAILABLE instead of a denial that cannot be recorded. */
@@ -15,7 +15,7 @@ export async function auditVerdict(
   if (verdict instanceof Error) return verdict;
   const { audit, redaction, owner } = context;
   const { tenant } = owner.keys;
-  const { payload, signature } = openSignedPayload(entry, context);
+  const { payload, signature } = openPayload(entry, context);
   if (entry.first === undefined) noteSubmission(entry, payload, signature?.signer, context);
   // A hold is recorded later, with the id of its question.
   if (verdict.type === 'hold') return verdict;

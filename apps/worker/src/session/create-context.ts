@@ -12,6 +12,7 @@ import { Delegation } from '../run/delegation.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import { SessionTimes } from '../run/session-times.ts';
+import { SessionTraces } from '../tracing/session-traces.ts';
 import { createWider } from '../wider/create-wider.ts';
 import type { Hosting } from './hosting.ts';
 
@@ -41,6 +42,10 @@ export function createSessionContext(
   const redaction = createSessionRedaction(spec, keys, host.sealer);
   const logger = redactLog(host.logger, redaction);
   if (redaction.warnings.length > 0) logger.warn({ warnings: redaction.warnings }, 'redaction.warnings');
+  const times = new SessionTimes(adopted);
+  const { host: hostId, fence } = mailbox.owner;
+  const toHost = (at: number) => times.toHost(at);
+  const traces = host.isTracing ? new SessionTraces({ session, host: hostId, fence, toHost }) : undefined;
   const onEgressRefused = auditEgress(host.audit, { tenant, session, generation }, redaction);
   return {
     ...host,
@@ -49,7 +54,7 @@ export function createSessionContext(
     delegation: new Delegation({ mailbox, journal: host.journal }),
     takesRealPaths: (operation) => admission.digest !== '' && admission.takesRealPaths(operation),
     stoppedUnstored: new Set(),
-    times: new SessionTimes(adopted),
+    ...{ times, traces },
     egress: createSessionEgress(spec, allow, { logger, metrics: host.metrics, onRefused: onEgressRefused }),
     onEgressRefused,
     wider: createWider(spec, escalation && { escalation, allow }),

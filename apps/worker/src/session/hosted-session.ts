@@ -1,4 +1,4 @@
-import type { Fenced } from '@shellfleet/mailbox';
+import type { Entry, Fenced } from '@shellfleet/mailbox';
 import { differences, type SessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, type CarriedEntry } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -195,7 +195,7 @@ export class HostedSession {
         await this.#closeIfAsked(parts);
         return LOOK;
       case 'open':
-        return (await this.#openForWaiting(parts)) ? step.next : WAIT;
+        return (await this.#openForWaiting(step.entry, parts)) ? step.next : WAIT;
       case 'decide':
         return this.#admit(step, parts);
       case 'taken':
@@ -245,10 +245,10 @@ export class HostedSession {
     return next;
   }
 
-  async #openForWaiting(parts: SessionParts): Promise<boolean> {
+  async #openForWaiting(entry: Entry, parts: SessionParts): Promise<boolean> {
     if (this.#takes(parts) === 'ends') return false;
     const leaving = new AbortController();
-    return this.#hosting.during({ type: 'opens', leaving }, () => makeReady(parts, leaving.signal));
+    return this.#hosting.during({ type: 'opens', leaving }, () => makeReady(parts, leaving.signal, entry));
   }
 
   async #run({ entry, from }: Extract<Step, { type: 'run' }>, parts: SessionParts): Promise<Step> {

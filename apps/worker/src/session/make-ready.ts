@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import type { Entry } from '@shellfleet/mailbox';
+import { ATTRIBUTES, ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { traceOf } from '../run/open-payload.ts';
 import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
 
@@ -9,9 +11,20 @@ const ENGINE_POLL_MS = 1_000;
 
 /**
  * Opens and prepares the shell, and returns whether it is ready. Otherwise the waiting entries fail with the error or,
- * while this host opens no shells, wait for another host (`leaving`).
+ * while this host opens no shells, wait for another host (`leaving`). `entry` is the one that needs the shell.
  */
-export async function makeReady(parts: SessionParts, leaving?: AbortSignal): Promise<boolean> {
+export function makeReady(parts: SessionParts, leaving?: AbortSignal, entry?: Entry): Promise<boolean> {
+  const { context, shell } = parts;
+  const { traces } = context;
+  if (traces === undefined || shell.ready) return openUntilReady(parts, leaving);
+  const describeOpened = () => ({
+    [ATTRIBUTES.sessionStart]: shell.start,
+    [ATTRIBUTES.containerId]: shell.containerId,
+  });
+  return traces.open(entry && traceOf(entry, context), describeOpened, () => openUntilReady(parts, leaving));
+}
+
+async function openUntilReady(parts: SessionParts, leaving?: AbortSignal): Promise<boolean> {
   const { context, shell, announcements, hosting } = parts;
   const from = Date.now();
   const signal = AbortSignal.any([hosting.lost, hosting.unwanted, ...(leaving === undefined ? [] : [leaving])]);

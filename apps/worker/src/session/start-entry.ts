@@ -61,7 +61,7 @@ export async function startEntry(
 ): Promise<Step> {
   const { context, lease, shell } = parts;
   // The entry may have been taken for a shell that has ended since.
-  if (!shell.ready && !(await makeReady(parts))) return { type: 'end', entry, how: orElse };
+  if (!shell.ready && !(await makeReady(parts, undefined, entry))) return { type: 'end', entry, how: orElse };
   if (!(await untilHeld(lease, context.signal))) return LOOK;
   const refused = await decideStarted(entry, parts);
   return refused === undefined ? { type: 'run', entry, from: 'start' } : { type: 'end', entry, how: refused };

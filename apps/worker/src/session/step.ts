@@ -16,7 +16,7 @@ export type Step =
   /** Asks whether a producer has closed the session, as the mailbox reports. */
   | { type: 'check-close' }
   /** Opens the shell for a waiting entry, which another host could run as well. */
-  | { type: 'open'; next: Step }
+  | { type: 'open'; next: Step; entry: Entry }
   /** Decides whether the head of the mailbox may start. `opened` means that the shell was opened for it. */
   | { type: 'decide'; entry: Entry; opened: boolean }
   /** Finds out what became of an entry that the mailbox gave to this host as started. */

@@ -13,7 +13,7 @@ export async function takeHead(parts: SessionParts): Promise<Step> {
     // No shell is opened for an entry that is held or denied.
     const { digest } = parts.admission;
     if (digest !== '' && digest !== head.cleared) return { type: 'decide', entry: head.entry, opened: false };
-    return { type: 'open', next: LOOK };
+    return { type: 'open', next: LOOK, entry: head.entry };
   }
   // The lease may end while Redis is down.
   const taken = await mailbox.retry(async (once) => (lease.held() ? once.take() : undefined));

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ColdReason, type Outcome, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { type ColdReason, type Outcome, type ResolvedSessionSpec, ShellfleetError, SPANS } from '@shellfleet/protocol';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { TenantUses } from '../host/tenant-use.ts';
 import type { Logger } from '../log/logger.ts';
@@ -14,6 +14,7 @@ import {
   type SandboxImage,
   type SessionRef,
 } from '../sandbox/sandbox.ts';
+import type { SessionTraces } from '../tracing/session-traces.ts';
 import { connectShell } from './connect-shell.ts';
 import { NEVER_OPENED, type ShellOpening } from './opening.ts';
 import type { WarmPools } from './pool/warm-pools.ts';
@@ -52,6 +53,8 @@ export interface SessionShellDeps {
   egress?: SessionEgress | undefined;
   /** Limits how many sandboxes this host starts at a time. Too many delay each other. */
   limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  /** Traces the steps of an opening, if this host traces. */
+  traces?: Pick<SessionTraces, 'step'> | undefined;
   logger: Logger;
   /** Keeps a sandbox for a post-mortem, and returns whether it could. Without it, the sandbox is removed. */
   keep?(sandbox: Sandbox, reason: string): Promise<boolean>;
@@ -139,6 +142,10 @@ export class SessionShell {
     return this.#preparedShellNumber;
   }
 
+  get containerId(): string | undefined {
+    return this.#sandbox?.containerId;
+  }
+
   get sandboxId(): string | undefined {
     return this.#sandbox?.id;
   }
@@ -218,7 +225,8 @@ export class SessionShell {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }
     if (this.#sandbox === undefined) await this.#open(signal);
-    if (this.#preparedShellNumber !== this.#shellNumber) await this.#prepare(signal);
+    if (this.#preparedShellNumber !== this.#shellNumber)
+      await this.#step(SPANS.prepareShell, () => this.#prepare(signal));
   }
 
   /** Prepares the shell (EPOCH-2). Throws when another, unprepared shell replaces it in the meantime. */
@@ -332,14 +340,14 @@ export class SessionShell {
   /** Takes a ready shell of a pool. Returns false, with the reason in `start`, when there is none for this session. */
   async #openWarm(): Promise<boolean> {
     const { pools, ref, spec, uses } = this.#deps;
-    const taken = await pools.take(ref, spec, this.#image);
+    const taken = await this.#step(SPANS.takeWarm, () => pools.take(ref, spec, this.#image));
     this.#start = taken.type === 'warm' ? 'warm' : taken.reason;
     if (taken.type === 'cold') return false;
     this.#hold(taken.sandbox);
     // What the sandbox used while it waited is not the tenant's.
     await uses.begin(ref.tenant, taken.sandbox, { isAdopted: true });
     try {
-      this.#use(await this.#handOver(taken.sandbox, taken.shell));
+      this.#use(await this.#step(SPANS.connectKeeper, () => this.#handOver(taken.sandbox, taken.shell)));
       return true;
     } catch (err) {
       this.#deps.logger.warn({ err, ...sandboxFields(taken.sandbox) }, 'pool.hand-over-failed');
@@ -353,6 +361,11 @@ export class SessionShell {
     return shell.handOver(this.#deps.fence, { deadlineMs: HAND_OVER_MS, onMessage: this.#reporterOf(sandbox) });
   }
 
+  #step<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const { traces } = this.#deps;
+    return traces === undefined ? work() : traces.step(name, work);
+  }
+
   /** Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
   async #create(signal: AbortSignal): Promise<void> {
     const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
@@ -364,7 +377,8 @@ export class SessionShell {
         if (!(error instanceof MissingImage) || pulls === MOST_PULLS) throw error;
         // Outside the limit, so that a slow registry delays no other session.
         const from = Date.now();
-        await this.#deps.sandboxes.pull(error.image, signal).finally(() => this.#recordPull(from));
+        const pull = () => this.#deps.sandboxes.pull(error.image, signal);
+        await this.#step(SPANS.pullImage, pull).finally(() => this.#recordPull(from));
       }
     }
   }
@@ -374,12 +388,15 @@ export class SessionShell {
   }
 
   async #openNow(signal: AbortSignal): Promise<void> {
-    const sandbox = await this.#deps.sandboxes.create(this.#deps.ref, this.#deps.spec, { signal, image: this.#image });
+    const { ref, spec, sandboxes } = this.#deps;
+    const create = () => sandboxes.create(ref, spec, { signal, image: this.#image });
+    const sandbox = await this.#step(SPANS.createSandbox, create);
     this.#hold(sandbox);
-    await this.#deps.uses.begin(this.#deps.ref.tenant, sandbox, { isAdopted: false });
+    await this.#deps.uses.begin(ref.tenant, sandbox, { isAdopted: false });
     try {
       await this.#offerEgress(sandbox);
-      await this.#connect(sandbox, this.#deps.spec.startupTimeoutMs, { start: true });
+      const connect = () => this.#connect(sandbox, spec.startupTimeoutMs, { start: true });
+      await this.#step(SPANS.connectKeeper, connect);
     } catch (error) {
       await this.abandon();
       throw error;

@@ -6,7 +6,9 @@ import {
   ensureShellfleetError,
   isShellfleetError,
   LIMITS,
+  nameSpan,
   type ShellfleetError,
+  SPANS,
   type ToolError,
   type ToolErrorCode,
   type ToolJob,
@@ -20,6 +22,7 @@ import type { ToolApprovals } from '../approvals/tool-approvals.ts';
 import type { LogFields } from '../log/logger.ts';
 import type { FoundToolJob } from '../queue/tool-jobs.ts';
 import type { HostServices } from '../run/host-services.ts';
+import { fail, runInSpan } from '../tracing/spans.ts';
 import type { Tool } from './load-tools.ts';
 import { redactJsonText } from './redact-json.ts';
 import type { ToolLauncher } from './tool-launcher.ts';
@@ -49,13 +52,34 @@ export function parseToolJob(found: FoundToolJob): ToolJob | undefined {
 }
 
 /** Runs one call from the queue to its result. A call that began before, on any host, does not begin again. */
-export async function runCall(
+export function runCall(
   tool: Tool,
   found: FoundToolJob,
   job: ToolJob,
   stop: AbortSignal,
   deps: CallDeps,
 ): Promise<void> {
+  if (!deps.isTracing) return runNow(tool, found, job, stop, deps).then(() => {});
+  const attributes = {
+    [ATTRIBUTES.toolOperation]: 'execute_tool',
+    [ATTRIBUTES.genAiToolName]: tool.name,
+    [ATTRIBUTES.genAiToolCall]: job.callId ?? job.call,
+    [ATTRIBUTES.hostId]: deps.hostId,
+  };
+  return runInSpan(nameSpan(SPANS.tool, tool.name), { attributes }, job.trace, async (span) => {
+    const errorType = await runNow(tool, found, job, stop, deps);
+    if (errorType !== undefined) fail(span, errorType);
+  });
+}
+
+/** Runs a call. Returns the code of its error, if it ended with one. */
+async function runNow(
+  tool: Tool,
+  found: FoundToolJob,
+  job: ToolJob,
+  stop: AbortSignal,
+  deps: CallDeps,
+): Promise<ToolErrorCode | undefined> {
   const { redis, fleet, hostId, logger } = deps;
   const ref: ToolCallRef = { id: job.call, tenant: job.tenant, name: tool.name, inbox: job.inbox, callId: job.callId };
   const timeoutMs = timeoutOf(tool, job);
@@ -66,16 +90,16 @@ export async function runCall(
   if (admitted.type === 'asks') {
     // The caller looks for the question, and queues the call again when it is answered.
     await sendReply(redis, fleet.namespace, job, { id: job.call, sealed: '' }).catch(() => {});
-    return;
+    return undefined;
   }
-  if (!admitted.begun) return;
+  if (!admitted.begun) return undefined;
   logger.debug(callFields(ref), 'tool.started');
   const startedAt = performance.now();
   // The call has begun, so every error from here on becomes its result.
   const outcome = await runOnce(tool, job, ref, timeoutMs, stop, { ...deps, denial: admitted.denial }).catch(
     (err: unknown) => {
       logger.error({ err, ...callFields(ref) }, 'tool.failed');
-      return fail('error', `host ${hostId} failed to run the tool; its log says why`);
+      return failure('error', `host ${hostId} failed to run the tool; its log says why`);
     },
   );
   deps.metrics?.toolEnded(outcome.ok ? 'success' : outcome.error.code, performance.now() - startedAt);
@@ -88,6 +112,7 @@ export async function runCall(
     },
     'tool.ended',
   );
+  return outcome.ok ? undefined : outcome.error.code;
 }
 
 interface BegunDeps extends CallDeps {
@@ -145,7 +170,7 @@ async function runOnce(
   const begun = { namespace: deps.fleet.namespace, tenant: job.tenant, of: tool.name, id: job.call };
   if (deps.journal.knows(begun)) {
     if (deps.sealer.verifies && !deps.redisLosses.mayHaveHappened()) return refused(replayed(ref, deps), ref, deps);
-    return fail('lost', `host ${deps.hostId} began this call before; whether it took effect is not known`);
+    return failure('lost', `host ${deps.hostId} began this call before; whether it took effect is not known`);
   }
   deps.journal.record(begun, deps.boot);
   return runBegun(tool, job, ref, timeoutMs, stop, deps);
@@ -161,13 +186,13 @@ async function runBegun(
 ): Promise<Outcome> {
   const { redis, fleet, hostId } = deps;
   if (job.deadline !== undefined && (await redisTimeMs(redis)) > job.deadline) {
-    return fail('not-started', `tool '${tool.name}' did not start in time`);
+    return failure('not-started', `tool '${tool.name}' did not start in time`);
   }
   if (deps.denial !== undefined) {
     const { code, reason } = deps.denial;
     // A denial is recorded before it takes effect. If that fails, the call ends with AUDIT_UNAVAILABLE.
-    await deps.audit.record(job.tenant, toEndEvent(ref, fail(code, reason)));
-    return fail(code, `tool '${tool.name}' was not called: ${reason}`);
+    await deps.audit.record(job.tenant, toEndEvent(ref, failure(code, reason)));
+    return failure(code, `tool '${tool.name}' was not called: ${reason}`);
   }
   const opened = openArgs(job, ref, deps);
   if (isShellfleetError(opened)) return refused(opened, ref, deps);
@@ -280,9 +305,9 @@ function replayed(ref: ToolCallRef, { sealer, fleet }: CallDeps): ShellfleetErro
 /** Ends a call whose arguments could not be opened. A refused signature is recorded in the audit first. */
 async function refused({ code, message }: ShellfleetError, { tenant }: ToolCallRef, deps: CallDeps): Promise<Outcome> {
   if (code !== 'UNAUTHORIZED')
-    return fail('error', `host ${deps.hostId} cannot open the arguments: another seal key, or a changed call`);
+    return failure('error', `host ${deps.hostId} cannot open the arguments: another seal key, or a changed call`);
   await deps.audit.recorded(tenant);
-  return fail('denied', message);
+  return failure('denied', message);
 }
 
 function toEndEvent({ name, id }: ToolCallRef, outcome: Outcome): AuditEvent {
@@ -299,7 +324,7 @@ async function redisTimeMs(redis: HostServices['redis']): Promise<number> {
   return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
-function fail(code: ToolErrorCode, message: string): Outcome {
+function failure(code: ToolErrorCode, message: string): Outcome {
   return { ok: false, error: toolError(code, message) };
 }
 

@@ -3,6 +3,7 @@ import { readAuditHeads } from '@shellfleet/mailbox';
 import { fleetKeys } from '@shellfleet/protocol';
 import { connectRedis, countCalls, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
+import type { Tracing } from '@shellfleet/vendor/opentelemetry';
 import type { Signatures } from '../admission/create-admission.ts';
 import { openAuditSink } from '../audit/audit-sink.ts';
 import { openAudit } from '../audit/file-audit.ts';
@@ -23,6 +24,7 @@ import { chooseTransport } from '../shell/transport/choose-transport.ts';
 import type { LogSink } from '../sink/log-sink.ts';
 import { loadTools, type Tool } from '../tools/load-tools.ts';
 import { toolMark } from '../tools/tool-host.ts';
+import { openTracing } from '../tracing/open-tracing.ts';
 import { askForSignatures } from './ask-for-signatures.ts';
 
 /** Services of a host that does not take part in its fleet yet, and other findings of its start. */
@@ -32,6 +34,8 @@ export interface OpenServices {
   tools: readonly Tool[];
   signatures: Signatures;
   directory: StateDirectory;
+  /** Export of spans, if the worker's environment asks for it. */
+  tracing: Tracing | undefined;
 }
 
 /** Opens the state directory, the connection to Redis, the sandboxes, the logs and the audit of a host. */
@@ -92,6 +96,7 @@ export async function openServices(
     ...{ directory: directory.journal, retentionMs },
     onWriteFailed: (err) => logger.error({ err }, 'journal.append-failed'),
   });
+  const tracing = await openTracing(given.tracing, { hostId, version }, logger);
   const services: HostServices = {
     ...{
       settings,
@@ -104,11 +109,12 @@ export async function openServices(
     },
     ...{ connected, redis, sandboxes, audit, hostMemory, journal, redisLosses, metrics, logger, recentLines },
     sinks: [logSink, auditSink].filter((sink) => sink !== undefined),
+    isTracing: tracing !== undefined,
     sealer: createSealer(sealKeys, { verifier }),
     overflowLogs: createOverflowLogs(directory.logs, settings.logs),
     batchDirectory: directory.batches,
   };
-  return { services, tools, signatures, directory };
+  return { services, tools, signatures, directory, tracing };
 }
 
 const digestOf = (hostKey: Buffer) => createHash('sha256').update(hostKey).digest('hex').slice(0, 16);

@@ -1,3 +1,4 @@
+import { SpanKind } from '@opentelemetry/api';
 import {
   digestOfQuestion,
   isAnswerWaiting,
@@ -11,14 +12,25 @@ import {
   type ApprovalAnswer,
   type ApprovalEnd,
   type ApprovalKeys,
+  ATTRIBUTES,
   approvalAnswerSchema,
   approvalKeys,
   parseOrThrow,
   ShellfleetError,
+  SPANS,
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
 import { nameOfThisUser } from '../connection/name-of-this-user.ts';
+import { inSpan } from '../spans.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
+
+const CLIENT = { kind: SpanKind.CLIENT } as const;
+
+type GivenAnswer = {
+  type: 'approve' | 'deny';
+  id: string;
+  answeredBy?: string | undefined;
+} & Record<string, unknown>;
 
 /** Time in which a live host applies an answer. Without a live host, the answer waits until one is up. */
 const APPLIED_WITHIN_MS = 2_000;
@@ -27,10 +39,12 @@ const APPLIED_WITHIN_MS = 2_000;
  * Writes an answer, and waits until a host has applied it. Checks the answer first, and fills in `answeredBy` if it is
  * absent.
  */
-export async function answerApproval(
-  context: ApprovalsContext,
-  answer: { type: 'approve' | 'deny'; id: string; answeredBy?: string | undefined } & Record<string, unknown>,
-): Promise<void> {
+export function answerApproval(context: ApprovalsContext, answer: GivenAnswer): Promise<void> {
+  const attributes = () => ({ [ATTRIBUTES.approvalId]: answer.id, [ATTRIBUTES.approvalAnswer]: answer.type });
+  return inSpan(SPANS.answer, CLIENT, attributes, () => giveAnswer(context, answer));
+}
+
+async function giveAnswer(context: ApprovalsContext, answer: GivenAnswer): Promise<void> {
   const checked = checkAnswer(answer);
   const keys = approvalKeys(context.namespace, context.tenant);
   const pending = await readQuestion(context.redis, keys, checked.id);

@@ -1,14 +1,19 @@
 import { stat } from 'node:fs/promises';
+import { SpanKind } from '@opentelemetry/api';
 import type { CallOrder } from '@shellfleet/concurrency';
 import {
+  ATTRIBUTES,
   type FileInfo,
   type FileOperation,
   type FileRecord,
   isShellfleetError,
+  nameSpan,
   parseOrThrow,
   ShellfleetError,
+  SPANS,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { inSpan } from '../spans.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import { downloadDirectory } from './download-directory.ts';
 import {
@@ -36,6 +41,8 @@ import { walk } from './walk.ts';
 /** Limit of `read`, which holds the whole file in memory. `download` has no limit. */
 const READ_BYTES = 268_435_456;
 
+const CLIENT = { kind: SpanKind.CLIENT } as const;
+
 const modeSchema = z.object({ mode: z.number().int().min(0).max(0o7777) });
 
 /**
@@ -47,9 +54,11 @@ export class SessionFiles implements Files {
   readonly #nextId: () => string;
   readonly #beside: StepsBeside;
   readonly #ordered: FileSteps;
+  readonly #sessionId: string;
 
   constructor(context: BesideContext, session: OpenSession, order: CallOrder) {
     this.#order = order;
+    this.#sessionId = session.id;
     this.#nextId = () => context.nextId();
     this.#beside = new StepsBeside(context, session, order);
     this.#ordered = orderedSteps(context, session);
@@ -57,7 +66,7 @@ export class SessionFiles implements Files {
 
   async read(path: string, options: FileOptions = {}): Promise<Uint8Array> {
     const parsed = parseSandboxPath(path);
-    return this.#inPlace(options, async (steps) => {
+    return this.#inPlace('read', options, async (steps) => {
       const parts: Uint8Array[] = [];
       let total = 0;
       for await (const { data, size } of readParts(steps, parsed, { signal: options.signal })) {
@@ -86,14 +95,15 @@ export class SessionFiles implements Files {
   ): Promise<void> {
     const parsed = parseSandboxPath(path);
     const whole = isBytes(data) ? async () => digestOf([Buffer.from(data as string)]) : undefined;
-    await this.#write(parsed, toPartsOf(data, parsed), { whole }, new Progress(undefined), options);
+    const file = { name: 'write', path: parsed, whole } as const;
+    await this.#write(file, toPartsOf(data, parsed), new Progress(undefined), options);
   }
 
   async list(path: string, options: ListOptions = {}): Promise<FileInfo[]> {
     const parsed = parseSandboxPath(path);
     const glob = options.glob === false ? undefined : parseGlob(parsed);
     const base = glob?.base ?? parsed;
-    return this.#inPlace(options, async (steps) => {
+    return this.#inPlace('list', options, async (steps) => {
       const infos: FileInfo[] = [];
       for await (const records of walk(steps, base, glob?.depth ?? 1, { signal: options.signal })) {
         for (const record of records) if (glob?.matches(record.name) !== false) infos.push(toFileInfo(record, base));
@@ -135,12 +145,13 @@ export class SessionFiles implements Files {
     try {
       const found = await stat(localPath);
       if (found.isDirectory())
-        return await this.#inPlace(options, (steps) =>
+        return await this.#inPlace('upload', options, (steps) =>
           uploadDirectory(steps, localPath, parsed, this.#nextId, progress, options),
         );
       const mode = found.isFile() ? found.mode & PERMISSIONS : undefined;
       const whole = () => digestOf(readLocalFile(localPath, PART_BYTES));
-      await this.#write(parsed, toParts(readLocalFile(localPath, PART_BYTES)), { mode, whole }, progress, options);
+      const file = { name: 'upload', path: parsed, mode, whole } as const;
+      await this.#write(file, toParts(readLocalFile(localPath, PART_BYTES)), progress, options);
       progress.add(0, 1);
     } catch (error) {
       throw toLocalError(localPath, error);
@@ -150,7 +161,7 @@ export class SessionFiles implements Files {
   async download(path: string, localPath: string, options: TransferOptions = {}): Promise<void> {
     const parsed = parseSandboxPath(path);
     const progress = new Progress(options.onProgress);
-    await this.#inPlace(options, async (steps) => {
+    await this.#inPlace('download', options, async (steps) => {
       const parts = readParts(steps, parsed, { signal: options.signal });
       const first = await parts.next().catch((error: unknown) => {
         if (isShellfleetError(error) && error.code === 'FILE_IS_DIRECTORY') return undefined;
@@ -166,28 +177,36 @@ export class SessionFiles implements Files {
   /** Sends one step. Later calls wait until the step is accepted, not until it is done. */
   async #one(operation: FileOperation, options: FileOptions): Promise<DoneStep> {
     options.signal?.throwIfAborted();
-    if (options.ordered !== true) return doStep(this.#beside.of(options), operation);
-    const sent = await this.#order.run(() => this.#ordered.send(operation));
-    return sent.reply();
+    return this.#traced(operation.name, async () => {
+      if (options.ordered !== true) return doStep(this.#beside.of(options), operation);
+      const sent = await this.#order.run(() => this.#ordered.send(operation));
+      return sent.reply();
+    });
   }
 
-  #inPlace<T>(options: FileOptions, work: (steps: FileSteps) => Promise<T>): Promise<T> {
-    return options.ordered === true
-      ? this.#order.runExclusive(() => work(this.#ordered))
-      : work(this.#beside.of(options));
+  #inPlace<T>(name: string, options: FileOptions, work: (steps: FileSteps) => Promise<T>): Promise<T> {
+    return this.#traced(name, () =>
+      options.ordered === true ? this.#order.runExclusive(() => work(this.#ordered)) : work(this.#beside.of(options)),
+    );
+  }
+
+  #traced<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const attributes = () => ({ [ATTRIBUTES.sessionId]: this.#sessionId, [ATTRIBUTES.fileOperation]: name });
+    return inSpan(nameSpan(SPANS.file, name), CLIENT, attributes, work);
   }
 
   async #write(
-    path: string,
+    { name, path, ...about }: { name: 'write' | 'upload'; path: string } & Pick<SentFile, 'mode' | 'whole'>,
     parts: Iterable<Part> | AsyncIterable<Part>,
-    about: Pick<SentFile, 'mode' | 'whole'>,
     progress: Progress,
     options: FileOptions,
   ): Promise<void> {
     const file = { path, transfer: this.#nextId(), ...about };
     const { signal } = options;
     const onSent = (bytes: number) => progress.add(bytes, 0);
-    await Promise.all(await this.#inPlace(options, (steps) => sendParts(steps, file, parts, { signal, onSent })));
+    await this.#inPlace(name, options, async (steps) =>
+      Promise.all(await sendParts(steps, file, parts, { signal, onSent })),
+    );
   }
 }
 

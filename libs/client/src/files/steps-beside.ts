@@ -13,6 +13,7 @@ import {
 import { sealPlace } from '@shellfleet/sealing';
 import pLimit from 'p-limit';
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
+import { carryActive } from '../spans.ts';
 import type { OpenSession } from '../submit/open-session.ts';
 import type { SubmitContext } from '../submit/send-entry.ts';
 import type { DescribeStep, DoneStep, FileSteps, SentStep } from './file-steps.ts';
@@ -138,7 +139,8 @@ export class StepsBeside implements FileSteps {
     const signed = sealer.signs ? { spec: this.#session.spec } : {};
     const place = sealPlace('file', keys, { operation: id, generation, ...signed });
     const sealed = sealer.seal(JSON.stringify(operation), place);
-    const request = { type: 'file', generation, operation: id, sealed, ...(asks && { asks }) } as const;
+    const trace = carryActive();
+    const request = { type: 'file', generation, operation: id, sealed, ...(asks && { asks }), trace } as const;
     try {
       return await requestFromHost(this.#context, this.#host, keys, request, { timeoutMs: REPLY_WITHIN_MS });
     } catch (error) {

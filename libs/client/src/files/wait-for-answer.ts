@@ -1,8 +1,9 @@
 import { type Asker, isAsking, keepWanted, withdrawAskers } from '@shellfleet/mailbox';
-import { approvalKeys } from '@shellfleet/protocol';
+import { ATTRIBUTES, approvalKeys, SPANS } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
+import { inSpan } from '../spans.ts';
 
 export interface WaitContext extends FleetContext {
   readonly tenant: string;
@@ -12,7 +13,12 @@ export interface WaitContext extends FleetContext {
 /**
  * Keeps the question alive until it is answered, expired or withdrawn. Withdraws the question when the signal aborts.
  */
-export async function waitForAnswer(
+export function waitForAnswer(context: WaitContext, asker: Asker, signal: AbortSignal | undefined): Promise<void> {
+  const attributes = () => ({ [ATTRIBUTES.sessionId]: asker.session });
+  return inSpan(SPANS.approval, {}, attributes, () => untilAnswered(context, asker, signal));
+}
+
+async function untilAnswered(
   { redis, namespace, tenant, feeds }: WaitContext,
   asker: Asker,
   signal: AbortSignal | undefined,

@@ -1,3 +1,4 @@
+import type { Span } from '@opentelemetry/api';
 import { abortable, withResolvers } from '@shellfleet/concurrency';
 import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
@@ -41,6 +42,8 @@ export class Pending {
   /** Releases the entry's room in the SubmitBudget. */
   release?: () => void;
   settled?: Settled;
+  /** Span of the submit, if this process traces. */
+  span?: Span;
   /**
    * Number of changes of Redis (RedisHistory) at the last reading that found the record, or else before the entry was
    * sent.

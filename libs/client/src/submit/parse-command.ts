@@ -64,6 +64,7 @@ export function parseCommand(
       ...(options.attachReader ? { reader: 'attached' as const } : {}),
       ...(options.escalate === undefined ? {} : { escalate: options.escalate }),
       ...(options.network === undefined ? {} : { network: options.network }),
+      ...(options.traceparent ? { traceparent: true as const } : {}),
     },
   };
 }

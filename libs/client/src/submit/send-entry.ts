@@ -1,4 +1,4 @@
-import { SpanKind, trace } from '@opentelemetry/api';
+import { context as active, type Span, SpanKind, trace } from '@opentelemetry/api';
 import { hashIdempotencyKey, type Submission, type Submitted, submit } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
@@ -8,6 +8,7 @@ import {
   parseKeyspace,
   ShellfleetError,
   SPANS,
+  type TraceContext,
   toCanonicalJson,
   toCommandId,
 } from '@shellfleet/protocol';
@@ -15,6 +16,7 @@ import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import { type DurabilityOfRedis, requireDurability, waitUntilOnDisk } from '../connection/durability.ts';
 import type { SubmitBudget } from '../queue/send-window.ts';
 import type { Pending, Sent } from '../results/pending-results.ts';
+import { carry, endFailed, startSpan } from '../spans.ts';
 import type { Interceptors } from './interceptors.ts';
 import { noteInIndex } from './note-in-index.ts';
 import type { OpenSession } from './open-session.ts';
@@ -46,7 +48,7 @@ export interface SendOptions {
   startDeadlineMs?: number;
 }
 
-const tracer = trace.getTracer('@shellfleet/client');
+const PRODUCER = { kind: SpanKind.PRODUCER } as const;
 
 /** Puts an entry into the session's mailbox. Rejects when Redis did not accept it. */
 export async function sendEntry(
@@ -61,15 +63,18 @@ export async function sendEntry(
   const release = context.budget.take(payload);
   const entryId = context.nextId();
   const commandId = toCommandId(session.id, entryId);
-  const send = (given: EntryPayload) => sendNow(context, session, entryId, given, options);
-  const sent = traceSubmit(session.id, commandId, () => {
+  const span = startSpan(SPANS.send, PRODUCER);
+  const carried = carry(span);
+  const send = (given: EntryPayload) => sendNow(context, session, entryId, given, options, carried);
+  const begin = () => {
     if (interceptors.isEmpty) return send(payload);
     const { durable = false, retry = 'never', ...rest } = options;
     return interceptors.around(
       { namespace, tenant, sessionId: session.id, commandId, payload, durable, retry, ...rest },
       send,
     );
-  });
+  };
+  const sent = span === undefined ? begin() : traceSend(span, session.id, commandId, payload, begin);
   return sent.then(
     (done) => {
       // The entry keeps its room until the Result has arrived, unless the command is deduplicated.
@@ -84,28 +89,32 @@ export async function sendEntry(
   );
 }
 
-/** Traces a submit, from the call to the reply of Redis. Does nothing without a tracer. */
-async function traceSubmit<T>(sessionId: string, commandId: string, submit: () => Promise<T>): Promise<T> {
-  const span = tracer.startSpan(SPANS.submit, {
-    kind: SpanKind.PRODUCER,
-    attributes: {
-      [ATTRIBUTES.messagingSystem]: 'bullmq',
-      [ATTRIBUTES.messagingOperationName]: 'send',
-      [ATTRIBUTES.messagingOperationType]: 'send',
-      [ATTRIBUTES.messagingDestination]: 'mailbox',
-      [ATTRIBUTES.conversationId]: sessionId,
-      [ATTRIBUTES.sessionId]: sessionId,
-      [ATTRIBUTES.commandId]: commandId,
-    },
+/** Traces a submit, from the call to the reply of Redis. */
+async function traceSend(
+  span: Span,
+  sessionId: string,
+  commandId: string,
+  { type }: EntryPayload,
+  submit: () => Promise<Sent>,
+): Promise<Sent> {
+  span.setAttributes({
+    [ATTRIBUTES.messagingSystem]: 'shellfleet',
+    [ATTRIBUTES.messagingOperationName]: 'send',
+    [ATTRIBUTES.messagingOperationType]: 'send',
+    [ATTRIBUTES.messagingDestination]: 'mailbox',
+    [ATTRIBUTES.conversationId]: sessionId,
+    [ATTRIBUTES.sessionId]: sessionId,
+    [ATTRIBUTES.commandId]: commandId,
+    [ATTRIBUTES.entryKind]: type,
   });
   try {
-    return await submit();
-  } catch (error) {
-    const known = ensureShellfleetError(error);
-    span.setAttribute(ATTRIBUTES.errorType, known.code);
-    throw known;
-  } finally {
+    const sent = await active.with(trace.setSpan(active.active(), span), submit);
+    sent.pending.span ??= span;
     span.end();
+    return sent;
+  } catch (error) {
+    endFailed(span, error);
+    throw error;
   }
 }
 
@@ -115,6 +124,7 @@ async function sendNow(
   entryId: string,
   payload: EntryPayload,
   options: SendOptions,
+  trace: TraceContext | undefined,
 ): Promise<Sent> {
   const { keys } = session;
   const pending = context.pending.expect(keys, entryId);
@@ -126,7 +136,7 @@ async function sendNow(
     noteInIndex(context, session);
     // Sealing takes the most time, so an entry is sealed only when the window has room. Then a burst delays its first
     // entries less.
-    const seal = () => toSubmission(context, session, entryId, payload, options);
+    const seal = () => toSubmission(context, session, entryId, payload, options, trace);
     pending.resubmit = () => resubmit(context, session, pending, seal);
     const submitted = submit(context.redis, keys, seal());
     if (options.durable && context.durability.mode === 'wait') {
@@ -153,6 +163,7 @@ function toSubmission(
   entryId: string,
   payload: EntryPayload,
   { idempotencyKey, retry = 'never', startDeadlineMs }: SendOptions,
+  trace: TraceContext | undefined,
 ): Submission {
   const { generation } = session;
   const place = sealPlace('payload', session.keys, {
@@ -163,7 +174,7 @@ function toSubmission(
     entryId,
     generation,
     kind: payload.type,
-    payload: sealer.seal(JSON.stringify(payload), place),
+    payload: sealer.seal(JSON.stringify(trace === undefined ? payload : { ...payload, trace }), place),
     // Payloads are compared only under an idempotency key.
     payloadHash: idempotencyKey === undefined ? '' : digestPayload(sealer, payload),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),

@@ -1,10 +1,13 @@
+import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { beginToolCall, callHost, readToolCall, type ToolCallRef, withdrawAskers } from '@shellfleet/mailbox';
 import {
+  ATTRIBUTES,
   approvalKeys,
   entryIdSchema,
   LIMITS,
   NotJsonError,
   parseOrThrow,
+  SPANS,
   type ToolErrorCode,
   type ToolResult,
   tenantIdSchema,
@@ -15,6 +18,7 @@ import {
 import { toQueueError } from '@shellfleet/redis';
 import { sealPlace, signToolCancel } from '@shellfleet/sealing';
 import { z } from 'zod';
+import { carryActive, inSpan } from '../spans.ts';
 import type { ToolCallContext } from './tool-context.ts';
 import { askerOf, callNameOf, toolFailure, waitForTool } from './wait-for-tool.ts';
 import type { ToolWait } from './why-it-waits.ts';
@@ -53,6 +57,8 @@ export interface ToolCallOptions {
   signal?: AbortSignal | undefined;
 }
 
+const CLIENT = { kind: SpanKind.CLIENT } as const;
+
 const milliseconds = z
   .int('must be a whole number of milliseconds')
   .positive('must be positive')
@@ -67,7 +73,27 @@ const requestSchema = z.object({
   callId: toolCallIdSchema.optional(),
 });
 
-export async function callTool(
+export function callTool(
+  context: ToolCallContext,
+  name: string,
+  args: unknown,
+  options: ToolCallOptions,
+): Promise<ToolResult> {
+  const attributes = () => ({ [ATTRIBUTES.toolOperation]: 'execute_tool' });
+  return inSpan(SPANS.callTool, CLIENT, attributes, async (span) => {
+    const result = await callNow(context, name, args, options);
+    if (span !== undefined) describeResult(span, name, result);
+    return result;
+  });
+}
+
+function describeResult(span: Span, name: string, result: ToolResult): void {
+  span.setAttributes({ [ATTRIBUTES.genAiToolName]: name.slice(0, 64), [ATTRIBUTES.genAiToolCall]: result.callId });
+  if (result.ok) return;
+  span.setAttribute(ATTRIBUTES.errorType, result.error.code).setStatus({ code: SpanStatusCode.ERROR });
+}
+
+async function callNow(
   context: ToolCallContext,
   name: string,
   args: unknown,
@@ -142,6 +168,7 @@ async function toJob(
   request: z.infer<typeof requestSchema>,
 ) {
   const { timeoutMs, startDeadlineMs, approvalTimeoutMs } = request;
+  const traced = carryActive();
   return {
     call: entryIdSchema.parse(call.id),
     ...(call.callId === undefined ? {} : { callId: call.callId }),
@@ -151,6 +178,7 @@ async function toJob(
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(approvalTimeoutMs === undefined ? {} : { approvalTimeoutMs }),
     ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(context)) + startDeadlineMs }),
+    ...(traced === undefined ? {} : { trace: traced }),
   };
 }
 

@@ -13,6 +13,7 @@ import {
   hostBeatSchema,
   hostKeys,
   LIMITS,
+  SPANS,
   TOOL_ASKER,
   type ToolErrorCode,
   type ToolResult,
@@ -21,6 +22,7 @@ import {
   wireToolResultSchema,
 } from '@shellfleet/protocol';
 import { sealPlace } from '@shellfleet/sealing';
+import { SpanWhile } from '../spans.ts';
 import type { ToolCallContext } from './tool-context.ts';
 import { type ToolWait, whyCallWaits } from './why-it-waits.ts';
 
@@ -60,6 +62,7 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
   let { hint } = waiting;
   const lookEveryMs = onWaiting === undefined ? LOOK_EVERY_MS : LOOK_FOR_REASON_EVERY_MS;
   let asks = false;
+  using asking = new SpanWhile(SPANS.approval);
   let mayWait = true;
   for (let looksGone = 0; ; ) {
     const untilStartMs = Math.ceil(startBy - performance.now());
@@ -73,6 +76,7 @@ export async function waitForTool(context: ToolCallContext, call: ToolCallRef, w
     if (state?.type === 'ended') return open(context, call, state.sealed);
     if (state?.type === 'asks' && !asks) waiting.onApproval?.();
     if (state !== undefined) asks = state.type === 'asks';
+    asking.set(asks);
     if (state?.type === 'decided') await waiting.addAgain();
     // While Redis does not reply, the state of the last reply counts.
     if (state !== undefined) mayWait = state.type === 'waiting';
