@@ -208,6 +208,9 @@ describe('a batch whose driver is killed five times', () => {
     // The times are those of real receipts.
     expect(page).toMatch(/<div class="host"><h3>h1<\/h3><p class="muted">20 sessions, at most [1-4] at one time/);
     expect(page).toContain('<b>The grade did not pass, exit code 1</b>');
+    // Sandboxes measure what commands use.
+    expect(page).toMatch(/<dt>Processor time<\/dt><dd>[\d.]+ m?s<\/dd>/);
+    expect(page).toMatch(/<dt>Peak memory of a task<\/dt><dd>[\d.]+ [kM]B<\/dd>/);
   });
 
   test('leaves nothing of its tasks in Redis', async () => {

@@ -86,6 +86,7 @@ describe('the report of a batch of 10,000 tasks in a browser', () => {
       expect(await rows.count()).toBe(50);
       const { seen, faint } = await page.evaluate<{ seen: number; faint: string[] }>(FAINT_TEXTS);
       expect(seen).toBeGreaterThan(500);
+      expect(await page.getByText('not measured').count()).toBe(0);
       expect(faint).toEqual([]);
       const ground = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
       expect(ground).toBe(scheme === 'light' ? 'rgb(246, 247, 249)' : 'rgb(20, 23, 28)');

@@ -87,6 +87,6 @@ function simulate(
     ...{ results, attempts: isLost ? 3 : 1, startedAt },
     ...{ durationMs: queuedMs + startMs + runMs, outputBytes: Buffer.byteLength(output) + random.below(4_000) },
     ...{ cpuMs: Math.round(runMs * (0.4 + random.next())), peakMemoryBytes: 2e7 + random.below(3e8) },
-  } satisfies TaskResult & { cpuMs: number; peakMemoryBytes: number };
+  } satisfies TaskResult;
   return { end: ended, result };
 }
