@@ -250,9 +250,10 @@ export const ROWS: RowPlan[] = [
       graph(
         'Leases',
         'short',
-        'Leases that hosts renew, and leases lost per second.',
+        'Leases that hosts renew, leases lost per second, and detached batches that workers drive.',
         ['held', total('shellfleet_leases')],
         ['lost', rate('shellfleet_leases_lost_total')],
+        ['batches', total('shellfleet_batches_driven')],
       ),
       graph('Age of the heartbeat', 's', 'Leases end when a heartbeat is too old.', [
         '{{instance}}',
