@@ -72,7 +72,8 @@ export async function finishEntry(entry: Entry, ended: EntryResult, context: Ses
           uses.addOutput(owner.keys.tenant, result.totals.stdoutBytes + result.totals.stderrBytes);
           metrics?.entryEnded(entry.kind, result);
           if (result.reason === 'host-memory') context.onHostMemory();
-          traces?.end(result, describe(entry, result, context));
+          const described = describe(entry, result, context);
+          traces?.end(result, described);
           if (ended.noted !== true) noteEnd(entry, result, context);
         }
       }
