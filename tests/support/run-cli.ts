@@ -17,7 +17,12 @@ export interface CliProcess {
 }
 
 /** Starts the command line as a process that uses the stage's fleet. */
-export function startCli(stage: ClientStage, args: readonly string[], env: Record<string, string> = {}): CliProcess {
+export function startCli(
+  stage: ClientStage,
+  args: readonly string[],
+  env: Record<string, string> = {},
+  cwd?: string,
+): CliProcess {
   const child = spawn(process.execPath, ['--no-warnings', inject('programs').cli, ...args], {
     env: {
       PATH: process.env.PATH ?? '',
@@ -28,6 +33,7 @@ export function startCli(stage: ClientStage, args: readonly string[], env: Recor
       SHELLFLEET_STATE_DIR: '/nonexistent',
       ...env,
     },
+    cwd,
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   return follow(child);
@@ -49,9 +55,9 @@ export function follow(child: ChildProcessWithoutNullStreams): CliProcess {
 export async function runCli(
   stage: ClientStage,
   args: readonly string[],
-  options: { env?: Record<string, string>; stdin?: string | Uint8Array } = {},
+  options: { env?: Record<string, string>; stdin?: string | Uint8Array; cwd?: string } = {},
 ): Promise<CliRun> {
-  const { child, end } = startCli(stage, args, options.env);
+  const { child, end } = startCli(stage, args, options.env, options.cwd);
   child.stdin?.on('error', () => {});
   child.stdin?.end(options.stdin ?? '');
   return end;

@@ -18,6 +18,7 @@ import { Batch, type Tasks } from './batch/batch.ts';
 import type { BatchOptions } from './batch/batch-options.ts';
 import { Command } from './command.ts';
 import { type ConnectOptions, resolveSettings } from './connect-settings.ts';
+import { DetachedBatches } from './detached/detached-batches.ts';
 import { type ApplyOptions, applyConfiguration } from './hosts/apply-configuration.ts';
 import { cordonHost, uncordonHost } from './hosts/cordon-host.ts';
 import { type DrainOptions, drainHost } from './hosts/drain-host.ts';
@@ -60,11 +61,14 @@ export class Fleet implements AsyncDisposable {
   readonly tools: Tools;
   /** The questions of this tenant, and their answers. */
   readonly approvals: Approvals;
+  /** Batches that workers of the fleet drive. */
+  readonly batches: DetachedBatches;
 
   private constructor(view: FleetView) {
     this.#view = view;
     this.tools = new Tools(view);
     this.approvals = new Approvals(view);
+    this.batches = new DetachedBatches(view);
   }
 
   /**

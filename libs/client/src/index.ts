@@ -109,6 +109,10 @@ export {
 export { type BatchReportOptions, writeBatchReport } from './batch-report/write-batch-report.ts';
 export type { Command, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
+export type { AttachBatchOptions } from './detached/attach-batch.ts';
+export type { DetachedBatches } from './detached/detached-batches.ts';
+export type { DetachedBatch } from './detached/detached-info.ts';
+export type { SubmitOptions } from './detached/submit-batch.ts';
 export type {
   FileOptions,
   Files,

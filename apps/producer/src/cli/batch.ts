@@ -1,18 +1,20 @@
 import { statSync } from 'node:fs';
 import { type Batch, type BatchOptions, ShellfleetError, writeBatchReport } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { refuseForDetached, registerDetached, submit } from './batch-detached.ts';
 import { describeProgress, describeTask } from './batch-line.ts';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import { EXIT_CANCELLED, EXIT_TIMEOUT } from './exit-codes.ts';
+import { EXIT_CANCELLED, exitCodeOfBatch } from './exit-codes.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import type { CliOutput } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
 import { watchBatch } from './watch-batch.ts';
 
 interface Flags extends SessionFlags {
-  out: string;
+  out?: string;
+  detach?: boolean;
   concurrency?: number;
   resume?: boolean;
   only?: 'failed';
@@ -32,9 +34,8 @@ interface Flags extends SessionFlags {
 }
 
 export function registerBatch(program: Command, context: Context): void {
-  const verb = program
-    .command('batch')
-    .description('run many tasks, each in a session of its own')
+  const batch = program.command('batch').description('run many tasks, each in a session of its own');
+  const verb = batch
     .command('run')
     .description(
       'run the tasks of a file: { id, script, spec?, files?, setup?, outputs?, grade?, timeoutMs?, deadlineMs? }',
@@ -43,13 +44,23 @@ export function registerBatch(program: Command, context: Context): void {
   for (const option of [...fileOptions(), ...runOptions()]) verb.addOption(option);
   addSessionFlags(verb, context.config.env)
     .addOption(jsonFlag())
-    .action((file: string, flags: Flags) => run(context, file, flags));
+    .action((file: string, flags: Flags) => {
+      if (flags.detach) return runDetached(context, file, flags);
+      const { out } = flags;
+      return out === undefined ? verb.error(OUT_IS_MISSING) : run(context, file, { ...flags, out });
+    });
+  registerDetached(batch, context);
 }
+
+const OUT_IS_MISSING = "error: required option '--out <file>' not specified, and no --detach";
 
 /** Flags about the files of a batch. Each has an environment variable. */
 function fileOptions(): Option[] {
   return [
-    new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
+    new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT'),
+    new Option('--detach', 'let workers drive the batch, without --out: `batch attach` fetches the results').env(
+      'SHELLFLEET_BATCH_DETACH',
+    ),
     new Option('--resume', 'go on with the batch that wrote --out, also when it was killed').env(
       'SHELLFLEET_BATCH_RESUME',
     ),
@@ -96,23 +107,42 @@ function runOptions(): Option[] {
   ];
 }
 
-async function run(context: Context, file: string, flags: Flags): Promise<void> {
+/** Returns what both kinds of batches are run with. */
+function toOptions({ name, timeout, startDeadline, retries, repeats, concurrency, ...flags }: Flags) {
+  return {
+    common: { spec: toSpec(flags), timeoutMs: timeout, repeats },
+    others: {
+      ...{ concurrency, name, retries, startDeadlineMs: startDeadline },
+      ...{ taskDeadlineMs: flags.taskDeadline, deadlineMs: flags.deadline, stopOnFailure: flags.stopOnFailure },
+    },
+  };
+}
+
+async function runDetached(context: Context, file: string, flags: Flags): Promise<void> {
+  refuseForDetached(flags);
+  const { common, others } = toOptions(flags);
+  await using tasks = await openTaskFile(file, common);
+  const source = { count: tasks.count, source: { file, digest: tasks.digest } };
+  await context.withFleet((fleet) =>
+    submit(context, fleet, tasks, { ...common, ...others, ...source }, flags.json === true),
+  );
+}
+
+async function run(context: Context, file: string, flags: Flags & { out: string }): Promise<void> {
   const { terminal } = context;
-  const { out, resume, force, only, name, timeout, startDeadline, retries, repeats, concurrency, junit, report } =
-    flags;
+  const { out, resume, force, only, name, startDeadline, junit, report } = flags;
   if (!resume && !force) refuseExisting(out);
   if (only !== undefined && !resume) throw onlyWithResume();
   if (junit !== undefined && isSpecial(out)) throw needsFile('--junit', out);
   if (report !== undefined && isSpecial(out)) throw needsFile('--report', out);
   refuseComparison(flags);
-  const common = { spec: toSpec(flags), timeoutMs: timeout, repeats };
+  const { common, others } = toOptions(flags);
   await using tasks = await openTaskFile(file, common);
   await context.withFleet(async (fleet) => {
     using interrupt = listenForInterrupt(terminal);
     const batch = fleet.batch(tasks.tasks, {
       ...{ out, overwrite: force === true, resumeFrom: resume ? out : undefined, only },
-      ...{ ...common, concurrency, name, retries, signal: interrupt.signal, startDeadlineMs: startDeadline },
-      ...{ taskDeadlineMs: flags.taskDeadline, deadlineMs: flags.deadline, stopOnFailure: flags.stopOnFailure },
+      ...{ ...common, ...others, signal: interrupt.signal },
       ...{ count: tasks.count, source: { file, digest: tasks.digest } },
     });
     using _watch = watchBatch(terminal, fleet, batch, { startDeadlineMs: startDeadline, onHopeless: interrupt.giveUp });
@@ -132,7 +162,7 @@ async function run(context: Context, file: string, flags: Flags): Promise<void> 
       terminal.say(`The report is in ${report}.`);
     }
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
-    context.setExitCode(exitCodeOf(batch));
+    context.setExitCode(exitCodeOfBatch(batch));
   });
 }
 
@@ -143,12 +173,6 @@ function sayEnd(terminal: CliOutput, { totals, stoppedBy }: Batch, out: string):
   if (stoppedBy === 'failure') terminal.say('The batch ended because a task did not pass. --resume continues it.');
   if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline. --resume continues it.');
   terminal.say(`${passed} passed, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
-}
-
-function exitCodeOf({ totals, stoppedBy }: Batch): number {
-  if (stoppedBy === 'signal') return EXIT_CANCELLED;
-  if (stoppedBy === 'batch-deadline') return EXIT_TIMEOUT;
-  return totals.tasks - totals.skipped - totals.passed > 0 ? 1 : 0;
 }
 
 /** Tells whether a path is a pipe or a device, which is written to but not read again. */

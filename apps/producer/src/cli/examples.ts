@@ -56,7 +56,12 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet batch run tasks.jsonl --out results.jsonl --resume',
     'shellfleet batch run tasks.jsonl --out results.jsonl --image python:3.13 --timeout 5m --retries infra=2 --repeats 3',
     'shellfleet batch run - --out results.jsonl < tasks.jsonl',
+    'shellfleet batch run tasks.jsonl --detach --name nightly',
   ],
+  'batch ls': ['shellfleet batch ls', 'shellfleet batch ls --json'],
+  'batch attach': ['shellfleet batch attach nightly --out results.jsonl'],
+  'batch cancel': ['shellfleet batch cancel nightly'],
+  'batch rm': ['shellfleet batch rm nightly'],
   'rules check': [
     "shellfleet rules check --approval on-request -- 'git status; rm -rf build'",
     'shellfleet rules check --file rules.yaml',

@@ -26,6 +26,18 @@ export function exitCodeOfResult(result: Result): number {
   return codes[result.outcome];
 }
 
+/** Returns the code of a batch: 0 when every task passed. */
+export function exitCodeOfBatch({ totals, stoppedBy }: BatchEnd): number {
+  if (stoppedBy === 'signal') return EXIT_CANCELLED;
+  if (stoppedBy === 'batch-deadline') return EXIT_TIMEOUT;
+  return totals.tasks - totals.skipped - totals.passed > 0 ? 1 : 0;
+}
+
+interface BatchEnd {
+  totals: { tasks: number; skipped: number; passed: number };
+  stoppedBy?: 'batch-deadline' | 'failure' | 'signal' | undefined;
+}
+
 /** Returns 1 for a call that failed in the tool, else the exit code of a command that ends for the same reason. */
 export function exitCodeOfToolError(code: ToolErrorCode): number {
   const codes: Partial<Record<ToolErrorCode, number>> = {

@@ -18,6 +18,8 @@ const hostSchema = z.object({ id: z.string(), version: z.string(), policies: z.a
 export const manifestSchema = z.object({
   /** Name of the batch. */
   name: z.string(),
+  /** Id of the submission of a detached batch, whose results were fetched into the file. */
+  detached: z.string().optional(),
   /** For tasks without a line in the results file: id → number of attempts that ended. */
   attempts: z.record(z.string(), z.number()).default({}),
   /** The processes that drove the batch, in their order. */

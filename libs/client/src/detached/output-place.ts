@@ -1,0 +1,25 @@
+import { lstat } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { ShellfleetError } from '@shellfleet/protocol';
+
+// The outputs of a detached batch are written by whoever attaches to it, so their paths may not leave the directory of
+// that process.
+
+/** Tells whether a local path of an output stays below the directory in which it is used. */
+export function staysBelow(template: string): boolean {
+  const below = relative(resolve('/a'), resolve('/a', template));
+  return !isAbsolute(template) && !isAbsolute(below) && below !== '..' && !below.startsWith(`..${sep}`);
+}
+
+/** Rejects with FILE_DENIED if a symbolic link is on the way from a directory to a path below it. */
+export async function refuseLinks(directory: string, path: string): Promise<void> {
+  let way = directory;
+  for (const name of relative(directory, path).split(sep).slice(0, -1)) {
+    way = join(way, name);
+    const found = await lstat(way).catch(() => undefined);
+    if (found === undefined) return;
+    if (!found.isSymbolicLink()) continue;
+    const message = `${way} is a symbolic link, which is not followed, so ${path} was not written.`;
+    throw new ShellfleetError('FILE_DENIED', message, { path });
+  }
+}
