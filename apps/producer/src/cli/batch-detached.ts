@@ -16,12 +16,12 @@ export function registerDetached(batch: Command, context: Context): void {
     .action((flags: { json?: boolean }) => list(context, flags));
   batch
     .command('attach')
-    .description('fetch results and outputs of such a batch until it ends; Ctrl-C only leaves it')
+    .description(
+      'fetch results and outputs of such a batch until it ends, and continue an earlier fetch; Ctrl-C only leaves it',
+    )
     .argument('<name>')
     .addOption(
-      new Option('--out <file>', 'results, one JSON object a line; a file that it wrote before is continued')
-        .env('SHELLFLEET_BATCH_OUT')
-        .makeOptionMandatory(),
+      new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
     )
     .addOption(jsonFlag())
     .action((name: string, flags: { out: string; json?: boolean }) => attach(context, name, flags));
@@ -48,7 +48,7 @@ export function registerDetached(batch: Command, context: Context): void {
 }
 
 /** Submits a batch, and prints its name. */
-export async function submit(
+export async function submitDetached(
   { terminal }: Context,
   fleet: Fleet,
   tasks: TaskFile,

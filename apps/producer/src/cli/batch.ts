@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { type Batch, type BatchOptions, ShellfleetError, writeBatchReport } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { refuseForDetached, registerDetached, submit } from './batch-detached.ts';
+import { refuseForDetached, registerDetached, submitDetached } from './batch-detached.ts';
 import { describeProgress, describeTask } from './batch-line.ts';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
@@ -124,7 +124,7 @@ async function runDetached(context: Context, file: string, flags: Flags): Promis
   await using tasks = await openTaskFile(file, common);
   const source = { count: tasks.count, source: { file, digest: tasks.digest } };
   await context.withFleet((fleet) =>
-    submit(context, fleet, tasks, { ...common, ...others, ...source }, flags.json === true),
+    submitDetached(context, fleet, tasks, { ...common, ...others, ...source }, flags.json === true),
   );
 }
 

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import { ensureShellfleetError, type Outcome, type Result, type ToolErrorCode } from '@shellfleet/protocol';
 
 export const EXIT_USAGE = 2;
-export const EXIT_TIMEOUT = 124;
+const EXIT_TIMEOUT = 124;
 export const EXIT_OWN_FAILURE = 125;
 export const EXIT_DENIED = 126;
 export const EXIT_CANCELLED = 130;

@@ -214,7 +214,7 @@ describe('the verbs of the command line', () => {
     [['run', '-lx', 'ls'], /unknown option '-lx'\. Put `--` before a script that begins with a dash\. --help/],
     [['ps', '-lx'], /unknown option '-lx'\. --help/],
     [['exec', '--labels', 'a=b', 's', 'ls'], /unknown option '--labels' \(Did you mean --label\?\)/],
-    [['batch', 'rum'], /unknown command 'rum' \(Did you mean run\?\)/],
+    [['batch', 'runn'], /unknown command 'runn' \(Did you mean run\?\)/],
     [['exec', '--memory', 'lots', 's', 'ls'], /Give a size such as 4096, 64k or 1g/],
     [['exec', '--cpus', 'two', 's', 'ls'], /Give a number such as 0.5 or 2/],
     [['exec', '--label', 'ci', 's', 'ls'], /Give it as NAME=value/],

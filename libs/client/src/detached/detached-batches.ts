@@ -59,7 +59,10 @@ export class DetachedBatches {
     return (await cancelBatch(access, id, `cancelled by ${nameOfThisUser()}`)) !== 'over';
   }
 
-  /** Removes a batch that has ended, with its results. Rejects with BATCH_NOT_FOUND, and COMMAND_INVALID while it runs. */
+  /**
+   * Removes a batch that has ended, with its results. Rejects with BATCH_NOT_FOUND, and with COMMAND_INVALID before its
+   * end.
+   */
   async remove(name: string): Promise<void> {
     const access = accessTo(this.#view, name);
     const { id } = await findBatch(access);

@@ -7,13 +7,20 @@ import type { FleetView } from '../view.ts';
 
 /** A batch that was submitted to the fleet. Times are by the clock of Redis, ISO 8601. */
 export interface DetachedBatch {
+  /** Name of the batch, unique in its tenant. */
   name: string;
-  /** `storing`: it is being submitted. `waiting`: no worker drives it. `running`: one drives it, or did until it died. */
+  /**
+   * State of the batch. `storing`: it is being submitted. `waiting`: no worker drives it. `running`: one drives it, or
+   * did until it died.
+   */
   state: 'storing' | 'waiting' | 'running' | 'ended';
-  /** Who submitted it, as that process says. */
+  /** Name of the person who submitted it, as that process says. */
   submittedBy: string;
+  /** Time at which it was submitted. */
   submittedAt: string;
+  /** Time at which a worker first drove it. */
   startedAt?: string | undefined;
+  /** Time of its end. */
   endedAt?: string | undefined;
   /** Number of tasks, without their repeats. */
   tasks: number;
@@ -25,13 +32,13 @@ export interface DetachedBatch {
   hostId?: string | undefined;
   /** Reason of a cancellation that was asked for. */
   cancelled?: string | undefined;
-  /** What ended it before its last task. */
+  /** Cause that ended it before its last task. */
   stoppedBy?: 'batch-deadline' | 'failure' | 'signal' | undefined;
-  /** How far it is, as its worker said last. */
+  /** Progress, as its worker said last. */
   progress?: BatchProgress | undefined;
   /** Totals of a batch that has ended. */
   totals?: BatchTotals | undefined;
-  /** Why it failed as a whole. */
+  /** Error of a batch that failed as a whole. */
   error?: WireError | undefined;
 }
 
