@@ -54,6 +54,7 @@ describe('the documents', () => {
       'docs/pools.md: npm run opening: takes two minutes, and the machine alone',
       'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',
       'docs/reliability.md: SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts: these are tests themselves',
+      'docs/telemetry.md: export OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318: it needs a collector; tests/e2e/tracing.test.ts runs the same',
     ]);
   });
 
