@@ -100,6 +100,9 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     ]);
     expect(hosts).toMatchObject([{ id: 'h1', state: 'up' }]);
     await session.close();
+    await fleet.batches.submit([{ id: 'one', script: 'true' }], { name: 'detached' });
+    expect(await Array.fromAsync(fleet.batches.attach('detached'))).toMatchObject([{ id: 'one', passed: true }]);
+    await fleet.batches.remove('detached');
     await fleet.close();
   });
 

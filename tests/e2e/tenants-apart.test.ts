@@ -122,6 +122,16 @@ describe('the Redis user of a tenant', () => {
     expect(await fleet.hosts()).toMatchObject([{ id: 'h1', state: 'up' }]);
   });
 
+  test('submits a detached batch, fetches its results, and removes it', async () => {
+    const { batches } = fleetOf('a');
+    await batches.submit([{ id: 'one', script: 'echo $((6*7))' }], { name: 'of-a' });
+    const [result] = await Array.fromAsync(batches.attach('of-a'));
+    expect(result?.results).toMatchObject([{ outcome: 'success', stdout: '42\n' }]);
+    expect(await batches.list()).toMatchObject([{ name: 'of-a', state: 'ended', totals: { passed: 1 } }]);
+    expect(await fleetOf('b').batches.list()).toEqual([]);
+    await batches.remove('of-a');
+  });
+
   test('cannot do what is an operator’s', async () => {
     const fleet = fleetOf('a');
     const tries = [
