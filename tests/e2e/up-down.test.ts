@@ -7,49 +7,86 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type HostInfo, PROTOCOL_VERSION } from '@shellfleet/protocol';
 import { checkoutRoot } from '@shellfleet/setup';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 
 const run = promisify(execFile);
 const WAIT = { timeout: 30_000, interval: 100 };
 
 const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
 
-let directory: string;
-let env: NodeJS.ProcessEnv;
+/** A machine of a test, as far as `up` and `down` see one: they find a fleet in its state directory. */
+class Machine implements AsyncDisposable {
+  readonly directory: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Processes of the test itself, each the leader of its group. */
+  readonly #besides: ChildProcess[] = [];
 
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'sf-up-'));
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
-  env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: directory };
-});
-afterEach(async () => {
-  for (const { pid, exitCode } of besides.splice(0)) if (exitCode === null && pid !== undefined) end(pid);
-  await run(shellfleet, ['down'], { env });
-  await rm(directory, { recursive: true, force: true });
-});
+  constructor(directory: string, env: NodeJS.ProcessEnv) {
+    this.directory = directory;
+    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
+    this.env = { ...Object.fromEntries(inherited), ...env, SHELLFLEET_STATE_DIR: directory };
+  }
 
-/** Processes of the test itself, each the leader of its group. */
-const besides: ChildProcess[] = [];
+  /** Runs a command of this checkout, or with `env` of one that is one version newer. */
+  run(args: string[], env = this.env) {
+    return run(shellfleet, args, { env });
+  }
+
+  /** Runs a command of the fleet that `up` has started, from the bundle, which starts in half the time. */
+  ask(...args: string[]) {
+    return run(process.execPath, ['--no-warnings', inject('programs').cli, ...args], { env: this.env });
+  }
+
+  /** Returns the processes that `up` has recorded as started, its Redis included. */
+  async startedPids(): Promise<number[]> {
+    const { supervisor, workers } = JSON.parse(await readFile(join(this.directory, 'up.json'), 'utf8'));
+    const [redis] = (await readFile(join(this.directory, 'redis', 'redis.pid'), 'utf8')).split('\n');
+    return [supervisor, ...workers].map(({ pid }) => pid).concat(Number(redis));
+  }
+
+  async changeRecord(change: object): Promise<void> {
+    const record = JSON.parse(await readFile(join(this.directory, 'up.json'), 'utf8'));
+    await writeFile(join(this.directory, 'up.json'), JSON.stringify({ ...record, ...change }));
+  }
+
+  /** Returns the hosts that `up` has started. */
+  async hosts(): Promise<HostInfo[]> {
+    const { stdout } = await this.ask('hosts', 'ls', '--json');
+    const all: HostInfo[] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    return all.filter(({ id }) => id !== 'by-hand');
+  }
+
+  /** Starts a command line that runs next to the test. */
+  follow(args: string[], env = this.env) {
+    const child = spawn(shellfleet, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    this.#besides.push(child);
+    const texts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].on('data', (data: Buffer) => {
+        texts[name] += data.toString();
+      });
+    const ended = once(child, 'close').then(([exitCode]) => exitCode as number | null);
+    return { child, ended, said: () => texts.stderr, printed: () => texts.stdout };
+  }
+
+  /** Ends everything that was started on the machine. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { pid, exitCode } of this.#besides) if (exitCode === null && pid !== undefined) interrupt(pid);
+    await this.run(['down']);
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
 
 /** Interrupts a process and those that it has started, like Ctrl-C at a terminal. */
-function end(pid: number): void {
+function interrupt(pid: number): void {
   try {
     process.kill(-pid, 'SIGINT');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
-}
-
-/** Runs a command of the fleet that `up` has started, from the bundle, which starts in half the time. */
-function ask(...args: string[]) {
-  return run(process.execPath, ['--no-warnings', inject('programs').cli, ...args], { env });
-}
-
-/** Returns the processes that `up` has recorded as started, its Redis included. */
-async function startedPids(): Promise<number[]> {
-  const { supervisor, workers } = JSON.parse(await readFile(join(directory, 'up.json'), 'utf8'));
-  const [redis] = (await readFile(join(directory, 'redis', 'redis.pid'), 'utf8')).split('\n');
-  return [supervisor, ...workers].map(({ pid }) => pid).concat(Number(redis));
 }
 
 /** Returns the living processes of these. Zombies are left out: some containers have no process that reaps orphans. */
@@ -63,74 +100,54 @@ function living(pids: number[]): number[] {
   });
 }
 
-async function changeRecord(change: object): Promise<void> {
-  const record = JSON.parse(await readFile(join(directory, 'up.json'), 'utf8'));
-  await writeFile(join(directory, 'up.json'), JSON.stringify({ ...record, ...change }));
+async function newMachine(env: NodeJS.ProcessEnv = {}): Promise<Machine> {
+  return new Machine(await mkdtemp(join(tmpdir(), 'sf-up-')), env);
 }
 
-/** Returns the hosts that `up` has started. */
-async function hosts(): Promise<HostInfo[]> {
-  const { stdout } = await ask('hosts', 'ls', '--json');
-  const all: HostInfo[] = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-  return all.filter(({ id }) => id !== 'by-hand');
-}
-
-/** Starts a command line that runs next to the test. */
-function follow(args: string[], environment = env) {
-  const child = spawn(shellfleet, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  besides.push(child);
-  const texts = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].on('data', (data: Buffer) => {
-      texts[name] += data.toString();
-    });
-  const ended = once(child, 'close').then(([exitCode]) => exitCode as number | null);
-  return { child, ended, said: () => texts.stderr, printed: () => texts.stdout };
-}
-
-describe('up and down', () => {
+// The tests run at the same time, because they mostly wait. Each has a machine of its own.
+describe.concurrent('up and down', { timeout: 120_000 }, () => {
   test('`down` ends everything that `up --detach` has started', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-    const pids = await startedPids();
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach', '--slots', '2']);
+    const pids = await machine.startedPids();
     expect(living(pids)).toEqual(pids);
-    await ask('exec', 'held', '--', 'sleep 100 & echo on');
-    const { stderr } = await run(shellfleet, ['down'], { env });
+    await machine.ask('exec', 'held', '--', 'sleep 100 & echo on');
+    const { stderr } = await machine.run(['down']);
     expect(stderr).toContain('Ending the fleet, and with it: 1 open session, 0 running commands');
     expect(stderr).toContain('has ended');
     expect(stderr).toMatch(
       /Session images stay for the next `up`: shellfleet\/session:.*\. To remove them: docker rmi /,
     );
     expect(living(pids)).toEqual([]);
-    expect(await readFile(join(directory, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
+    expect(await readFile(join(machine.directory, 'up.log'), 'utf8')).toContain('with it: 1 open session, 0');
   });
 
   test('`up` adopts the shells of a killed supervisor, and `down` ends its leftover processes', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-    await ask('exec', 'kept', '--', 'X=5');
-    const [supervisor = 0] = await startedPids();
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach', '--slots', '2']);
+    await machine.ask('exec', 'kept', '--', 'X=5');
+    const [supervisor = 0] = await machine.startedPids();
     process.kill(supervisor, 'SIGKILL');
-    const { stdout: findings } = await run(shellfleet, ['doctor', '--json'], { env }).catch((error) => error);
+    const { stdout: findings } = await machine.run(['doctor', '--json']).catch((error) => error);
     expect(findings).toContain(
       '"name":"fleet","state":"present","detail":"version 0.1.0 serves, but its supervisor is gone',
     );
-    const again = await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
+    const again = await machine.run(['up', '--detach', '--slots', '2']);
     expect(again.stderr).toContain('taken over');
-    expect((await ask('exec', 'kept', '--', 'echo $X')).stdout).toBe('5\n');
+    expect((await machine.ask('exec', 'kept', '--', 'echo $X')).stdout).toBe('5\n');
 
-    const pids = await startedPids();
+    const pids = await machine.startedPids();
     process.kill(pids[0] ?? 0, 'SIGKILL');
-    await run(shellfleet, ['down'], { env });
+    await machine.run(['down']);
     expect(living(pids.slice(1))).toEqual([]);
   });
 
   test('`down` names a worker that `up` did not start and that keeps running', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-    const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach', '--slots', '1']);
+    const byHand = machine.follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
     await expect.poll(byHand.printed, WAIT).toContain('worker.started');
-    const { stderr } = await run(shellfleet, ['down'], { env });
+    const { stderr } = await machine.run(['down']);
     expect(stderr).toContain('because `up` did not start it: the worker of host by-hand.');
     // LOG-3.
     await expect.poll(byHand.printed, WAIT).toContain('host.beat-failed');
@@ -139,22 +156,24 @@ describe('up and down', () => {
   });
 
   test('`up` uses a fleet of the same version from another checkout, and leaves that running', async () => {
-    await run(shellfleet, ['up', '--detach'], { env });
-    const pids = await startedPids();
-    await changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
-    const { stderr } = await run(shellfleet, ['up', '--detach'], { env });
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach']);
+    const pids = await machine.startedPids();
+    await machine.changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
+    const { stderr } = await machine.run(['up', '--detach']);
     expect(stderr).toContain('it is used as it is');
     expect(stderr).toContain(`It is 0.1.0 of the checkout /elsewhere; this is 0.1.0 of the checkout ${checkoutRoot}`);
-    expect(living(await startedPids())).toEqual(pids);
+    expect(living(await machine.startedPids())).toEqual(pids);
   });
 });
 
-describe('up while a fleet of another version runs', { timeout: 120_000 }, () => {
+describe.concurrent('up while a fleet of another version runs', { timeout: 120_000 }, () => {
   test('refuses while that fleet’s workers are used, and --replace waits for running commands', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-    const before = await startedPids();
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach', '--slots', '1']);
+    const before = await machine.startedPids();
     // A session of another tenant counts too.
-    const running = follow([
+    const running = machine.follow([
       '--tenant',
       'other',
       'exec',
@@ -162,88 +181,87 @@ describe('up while a fleet of another version runs', { timeout: 120_000 }, () =>
       '--',
       'until [ -e /tmp/end ]; do sleep 0.1; done; echo whole',
     ]);
-    await expect.poll(async () => (await hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
+    await expect.poll(async () => (await machine.hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
     // A worker that `up` did not start goes on, so its session does not count.
-    const byHand = follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
-    await ask('exec', 'elsewhere', '--', 'true');
-    await changeRecord({ version: '0.0.1', build: '0.0.1 of the checkout /older' });
+    const byHand = machine.follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
+    await machine.ask('exec', 'elsewhere', '--', 'true');
+    await machine.changeRecord({ version: '0.0.1', build: '0.0.1 of the checkout /older' });
 
-    const refused = await run(shellfleet, ['up', '--detach'], { env }).catch((error) => error);
+    const refused = await machine.run(['up', '--detach']).catch((error) => error);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
       /^shellfleet: A fleet of another version runs: 0\.0\.1 of the checkout \/older, since .* \(this is 0\.1\.0\)\. In use: 1 open session, 1 running command\. Nothing was changed\.\nshellfleet: {3}Fix: up --replace /,
     );
-    end(byHand.child.pid ?? 0);
+    interrupt(byHand.child.pid ?? 0);
     await byHand.ended;
 
-    const interrupted = follow(['up', '--replace']);
+    const interrupted = machine.follow(['up', '--replace']);
     await expect.poll(interrupted.said, WAIT).toContain('1 open session, 1 running command.');
-    await expect.poll(async () => (await hosts())[0]?.state, WAIT).toBe('draining');
-    end(interrupted.child.pid ?? 0);
+    await expect.poll(async () => (await machine.hosts())[0]?.state, WAIT).toBe('draining');
+    interrupt(interrupted.child.pid ?? 0);
     expect(await interrupted.ended).toBe(130);
-    expect(await hosts()).toMatchObject([{ state: 'up', running: 1 }]);
+    expect(await machine.hosts()).toMatchObject([{ state: 'up', running: 1 }]);
     expect(living(before)).toEqual(before);
 
-    const replacing = follow(['up', '--detach', '--replace', '--slots', '2']);
+    const replacing = machine.follow(['up', '--detach', '--replace', '--slots', '2']);
     await expect.poll(replacing.said, WAIT).toContain('have 60 s to finish');
-    await ask('--tenant', 'other', 'cp', '/dev/null', 'own:/tmp/end');
+    await machine.ask('--tenant', 'other', 'cp', '/dev/null', 'own:/tmp/end');
     expect([await running.ended, running.printed()]).toEqual([0, 'whole\n']);
     expect(await replacing.ended).toBe(0);
     expect(replacing.said()).toContain('Ending it: 1 open session, 0 running commands.');
     expect(living(before)).toEqual([]);
-    expect(await hosts()).toMatchObject([{ state: 'up', slots: 2 }]);
+    expect(await machine.hosts()).toMatchObject([{ state: 'up', slots: 2 }]);
   });
 
   test('replaces a fleet whose commands do not finish in time, and reports those', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '2'], { env });
-    const before = await startedPids();
-    const running = follow(['exec', 'long', '--', 'sleep 600']);
-    await expect.poll(async () => (await hosts())[0]?.running, WAIT).toBe(1);
-    const { stderr } = await run(shellfleet, ['up', '--detach', '--replace', '--drain-timeout', '1s'], { env });
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach', '--slots', '2']);
+    const before = await machine.startedPids();
+    const running = machine.follow(['exec', 'long', '--', 'sleep 600']);
+    await expect.poll(async () => (await machine.hosts())[0]?.running, WAIT).toBe(1);
+    const { stderr } = await machine.run(['up', '--detach', '--replace', '--drain-timeout', '1s']);
     expect(stderr).toContain('1 command did not finish in time: cancelled with the fleet.');
     expect(living(before)).toEqual([]);
     expect(await running.ended).not.toBe(0);
-    expect((await ask('exec', 'fresh', '--', 'echo on')).stdout).toBe('on\n');
+    expect((await machine.ask('exec', 'fresh', '--', 'echo on')).stdout).toBe('on\n');
   });
 });
 
-describe('up on a Redis with keys of another protocol version', { timeout: 180_000 }, () => {
+describe.concurrent('up on a Redis with keys of another protocol version', { timeout: 180_000 }, () => {
   const OTHER = PROTOCOL_VERSION + 1;
   /** Options of a fleet that starts sooner, because it needs no engine. */
   const ON_HOST = ['--slots', '1', '--policies', 'host'];
-  beforeEach(() => {
-    env.SHELLFLEET_HOST_USER = 'nobody';
-  });
   /** The environment of a checkout that is one version newer. */
-  const newer = () => ({
+  const newer = ({ env }: Machine) => ({
     ...env,
     NODE_OPTIONS: `--import ${new URL('../fixtures/newer-version.ts', import.meta.url).href}`,
     SHELLFLEET_TEST_NEWER: 'protocol',
   });
 
   test('refuses a running fleet; --replace drains it, reports, and removes its keys', async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-    const before = await startedPids();
+    await using machine = await newMachine({ SHELLFLEET_HOST_USER: 'nobody' });
+    await machine.run(['up', '--detach', '--slots', '1']);
+    const before = await machine.startedPids();
     const script = 'until [ -e /tmp/end ]; do sleep 0.1; done; echo whole';
-    const running = follow(['exec', 'own', '--', script]);
-    await expect.poll(async () => (await hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
+    const running = machine.follow(['exec', 'own', '--', script]);
+    await expect.poll(async () => (await machine.hosts())[0], WAIT).toMatchObject({ sessions: 1, running: 1 });
 
-    const refused = await run(shellfleet, ['up', '--detach'], { env: newer() }).catch((error) => error);
+    const refused = await machine.run(['up', '--detach'], newer(machine)).catch((error) => error);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
       new RegExp(
         `A fleet runs whose keys have version ${PROTOCOL_VERSION} of the protocol: .* \\(this process has version ${OTHER}\\)\\. In use: 1 open session, 1 running command\\. Nothing was changed\\.`,
       ),
     );
-    const listed = await run(shellfleet, ['ps'], { env: newer() }).catch((error) => error);
+    const listed = await machine.run(['ps'], newer(machine)).catch((error) => error);
     expect(listed.stderr).toContain(
       `version ${PROTOCOL_VERSION} of the protocol, and this process has version ${OTHER}`,
     );
     expect(living(before)).toEqual(before);
 
-    const replacing = follow(['up', '--detach', '--replace', '--slots', '1'], newer());
+    const replacing = machine.follow(['up', '--detach', '--replace', '--slots', '1'], newer(machine));
     await expect.poll(replacing.said, WAIT).toContain('have 60 s to finish');
-    await ask('cp', '/dev/null', 'own:/tmp/end');
+    await machine.ask('cp', '/dev/null', 'own:/tmp/end');
     expect([await running.ended, running.printed()]).toEqual([0, 'whole\n']);
     expect([await replacing.ended, replacing.said()]).toEqual([
       0,
@@ -254,44 +272,46 @@ describe('up on a Redis with keys of another protocol version', { timeout: 180_0
       ),
     ]);
     expect(living(before)).toEqual([]);
-    const { stdout } = await run(shellfleet, ['exec', 'fresh', '--', 'echo on'], { env: newer() });
+    const { stdout } = await machine.run(['exec', 'fresh', '--', 'echo on'], newer(machine));
     expect(stdout).toBe('on\n');
-    const sessions = (await run(shellfleet, ['ps', '--all', '--json'], { env: newer() })).stdout;
+    const sessions = (await machine.run(['ps', '--all', '--json'], newer(machine))).stdout;
     expect(sessions).toContain('"id":"fresh"');
     expect(sessions).not.toContain('"id":"own"');
   });
 
   test('refuses keys of an ended fleet, and removes none without --replace', async () => {
-    await run(shellfleet, ['up', '--detach', ...ON_HOST], { env: newer() });
-    await run(shellfleet, ['exec', '--policy', 'host', 'left', '--', 'echo on'], { env: newer() });
-    await run(shellfleet, ['down'], { env: newer() });
-    const refused = await run(shellfleet, ['up', '--detach', ...ON_HOST], { env }).catch((error) => error);
+    await using machine = await newMachine({ SHELLFLEET_HOST_USER: 'nobody' });
+    await machine.run(['up', '--detach', ...ON_HOST], newer(machine));
+    await machine.run(['exec', '--policy', 'host', 'left', '--', 'echo on'], newer(machine));
+    await machine.run(['down'], newer(machine));
+    const refused = await machine.run(['up', '--detach', ...ON_HOST]).catch((error) => error);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(
       new RegExp(
         `Redis has keys of version ${OTHER} of the protocol in the namespace shellfleet, and this process has version ${PROTOCOL_VERSION}: 2 sessions, [2-9] commands, \\d+ keys\\. Nothing was changed\\.`,
       ),
     );
-    await run(shellfleet, ['up', '--detach', ...ON_HOST], { env: newer() });
-    expect((await run(shellfleet, ['ps', '--all', '--json'], { env: newer() })).stdout).toContain('"id":"left"');
-    await run(shellfleet, ['down'], { env: newer() });
-    const { stderr } = await run(shellfleet, ['up', '--detach', '--replace', ...ON_HOST], { env });
+    await machine.run(['up', '--detach', ...ON_HOST], newer(machine));
+    expect((await machine.run(['ps', '--all', '--json'], newer(machine))).stdout).toContain('"id":"left"');
+    await machine.run(['down'], newer(machine));
+    const { stderr } = await machine.run(['up', '--detach', '--replace', ...ON_HOST]);
     expect(stderr).toContain(`Removing the keys of version ${OTHER} of the protocol`);
-    expect((await ask('exec', '--policy', 'host', 'again', '--', 'echo on')).stdout).toBe('on\n');
+    expect((await machine.ask('exec', '--policy', 'host', 'again', '--', 'echo on')).stdout).toBe('on\n');
   });
 });
 
-describe('up with taken slots', () => {
+describe.concurrent('up with taken slots', () => {
   test('succeeds, and reports that its first command waits', {
     timeout: 120_000,
   }, async () => {
-    await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
-    await ask('exec', 'held', '--', 'X=5');
-    const [supervisor = 0] = await startedPids();
+    await using machine = await newMachine();
+    await machine.run(['up', '--detach', '--slots', '1']);
+    await machine.ask('exec', 'held', '--', 'X=5');
+    const [supervisor = 0] = await machine.startedPids();
     process.kill(supervisor, 'SIGKILL');
-    const { stderr } = await run(shellfleet, ['up', '--detach', '--slots', '1'], { env });
+    const { stderr } = await machine.run(['up', '--detach', '--slots', '1']);
     expect(stderr).toContain('The first command still waits: every slot is taken.');
     expect(stderr).toContain('The fleet is up, with 0 free slots.');
-    expect((await ask('exec', 'held', '--', 'echo $X')).stdout).toBe('5\n');
+    expect((await machine.ask('exec', 'held', '--', 'echo $X')).stdout).toBe('5\n');
   });
 });
