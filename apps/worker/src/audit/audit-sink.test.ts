@@ -19,16 +19,23 @@ async function openStage({ segmentBytes = 1_000_000 } = {}) {
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   const [key] = keys;
   if (key === undefined) throw new Error('no key');
-  const chainDirectory = join(directory, 't-t');
-  const chain = new AuditChain({ directory: chainDirectory, key, keys, retentionMs: 1e9, segmentBytes });
-  await chain.open(undefined);
+  const chains = new Map<string, AuditChain>();
+  const addChain = async (tenant: string) => {
+    const chain = new AuditChain({
+      ...{ directory: join(directory, `t-${tenant}`), key, keys, retentionMs: 1e9, segmentBytes },
+    });
+    await chain.open(undefined);
+    chains.set(tenant, chain);
+    return chain;
+  };
+  const chain = await addChain('t');
   const delivered: { host: string; tenant: string; record: { n: number } }[] = [];
   const state = { isDown: false };
   const logged: Record<string, unknown>[] = [];
   const open = (path = '/sink') =>
     openAuditSink({
       ...{ target: { type: 'unix', path }, directory, namespace: 'n', hostId: 'h' },
-      heads: () => new Map([['t', chain.head]]),
+      heads: () => new Map([...chains].map(([tenant, { head }]) => [tenant, head])),
       logger: pino({ base: null }, { write: (line) => void logged.push(JSON.parse(line)) }),
       everyMs: 10,
       async deliver(_target, text) {
@@ -40,9 +47,10 @@ async function openStage({ segmentBytes = 1_000_000 } = {}) {
     for (let entry = 0; entry < count; entry += 1) await chain.write([event(`${entry}`)], 'written');
   };
   return {
-    chainDirectory,
+    chainDirectory: join(directory, 't-t'),
     open,
     add,
+    addChain,
     delivered,
     state,
     logged,
@@ -60,6 +68,19 @@ describe('the sink of an audit', () => {
     expect(sink.waiting).toBe(2);
     await vi.waitFor(() => expect(numbers()).toEqual([1, 2, 3, 4, 5]));
     expect(delivered[0]).toMatchObject({ namespace: 'n', host: 'h', tenant: 't', mac: expect.any(String) });
+    await sink.close();
+  });
+
+  test('gets a record of each tenant, although others always have a batch', async () => {
+    const { open, addChain, delivered } = await openStage();
+    const busy = [await addChain('busy-1'), await addChain('busy-2')];
+    const quiet = await addChain('quiet');
+    for (const one of busy.flatMap((chain) => Array<AuditChain>(5).fill(chain)))
+      await one.write([event('x'.repeat(200_000))], 'written');
+    await quiet.write([event('one')], 'written');
+    const sink = await open();
+    await vi.waitFor(() => expect(delivered).toHaveLength(11));
+    expect(delivered.findIndex(({ tenant }) => tenant === 'quiet')).toBeLessThan(5);
     await sink.close();
   });
 

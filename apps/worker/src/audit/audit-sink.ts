@@ -55,6 +55,8 @@ class AuditSink implements SinkState {
   readonly #places: Map<string, Place>;
   readonly #health: SinkHealth;
   readonly #rounds: { now(): Promise<void>; close(): Promise<void> };
+  /** Tenant whose records were read last. The next batch begins with the one after it. */
+  #lastTenant: string | undefined;
   #pausedUntil = 0;
   #isClosing = false;
 
@@ -101,18 +103,21 @@ class AuditSink implements SinkState {
     }
   }
 
-  /** Reads the next records of the chains that have any, up to about one batch. */
+  /** Reads the next records of the chains that have any, of one tenant after the other, up to about one batch. */
   async #collect(): Promise<Map<string, NextRecords>> {
     const batch = new Map<string, NextRecords>();
+    const heads = [...this.#options.heads()];
+    const next = heads.findIndex(([tenant]) => tenant === this.#lastTenant) + 1;
     let bytes = 0;
-    for (const [tenant, { n }] of this.#options.heads()) {
+    for (const [tenant, { n }] of [...heads.slice(next), ...heads.slice(0, next)]) {
       const before = this.#places.get(tenant);
       if (bytes >= BATCH_BYTES) break;
       if (n === (before?.n ?? 0)) continue;
-      const next = await readNext(join(this.#options.directory, `t-${tenant}`), before);
-      if (next === undefined) continue;
-      batch.set(tenant, next);
-      bytes += next.bytes;
+      const records = await readNext(join(this.#options.directory, `t-${tenant}`), before);
+      if (records === undefined) continue;
+      batch.set(tenant, records);
+      bytes += records.bytes;
+      this.#lastTenant = tenant;
     }
     return batch;
   }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { RecentLines } from './recent-lines.ts';
 
 const lineAt = (time: number) => `{"level":"info","time":${time},"msg":"a.b"}`;
@@ -60,5 +60,16 @@ describe('the last lines of a worker’s log', () => {
     recent.push(lineAt(2));
     expect(await waits).toMatchObject({ lines: [lineAt(2)] });
     expect(await recent.read({ type: 'worker-log', tail: 0, waits: true }, 1)).toMatchObject({ lines: [] });
+  });
+
+  test('are waited for by many readers, without a warning of Node', async () => {
+    const recent = linesOf(1);
+    const warned = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => warned.mockRestore());
+    const request = { after: { boot: 'boot', line: 1 }, waits: true };
+    const readers = Array.from({ length: 12 }, () => read(recent, request));
+    recent.push(lineAt(2));
+    expect((await Promise.all(readers)).map(({ lines }) => lines)).toEqual(Array(12).fill([lineAt(2)]));
+    expect(warned).not.toHaveBeenCalled();
   });
 });

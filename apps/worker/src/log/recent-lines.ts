@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { Notifier } from '@shellfleet/concurrency';
 import type { WorkerLogPage, WorkerLogRequest } from '@shellfleet/protocol';
 
 // RECENT-1. The lines take at most `maxChars`. The oldest are dropped first, and readers are told their number.
@@ -8,17 +8,17 @@ const MOST_CHARS = 1024 * 1024;
 const PAGE_CHARS = 128 * 1024;
 
 /** The last lines of this process's log, for operators who ask for them. */
-export class RecentLines extends EventTarget {
+export class RecentLines {
   /** Id of the process. */
   readonly boot: string;
   readonly #maxChars: number;
+  readonly #added = new Notifier();
   #lines: string[] = [];
   /** Number of lines that were dropped. */
   #dropped = 0;
   #chars = 0;
 
   constructor(boot: string, maxChars = MOST_CHARS) {
-    super();
     this.boot = boot;
     this.#maxChars = maxChars;
   }
@@ -28,15 +28,17 @@ export class RecentLines extends EventTarget {
     this.#lines.push(text);
     this.#chars += text.length;
     if (this.#chars > this.#maxChars) this.#drop();
-    this.dispatchEvent(new Event('line'));
+    this.#added.notify();
   }
 
   /** Returns the next page of the lines that are asked for. Waits at most `waitMs` for one, if the request does. */
   async read(request: WorkerLogRequest, waitMs: number): Promise<WorkerLogPage> {
-    const page = this.#page(request);
-    if (page.lines.length > 0 || page.missed > 0 || request.waits !== true) return page;
-    await once(this, 'line', { signal: AbortSignal.timeout(waitMs) }).catch(() => {});
-    return this.#page({ ...request, after: request.after ?? page.next });
+    const endsAt = performance.now() + waitMs;
+    for (let page = this.#page(request); ; page = this.#page({ ...request, after: page.next })) {
+      const timeoutMs = endsAt - performance.now();
+      if (page.lines.length > 0 || page.missed > 0 || request.waits !== true || timeoutMs <= 0) return page;
+      await this.#added.wait({ timeoutMs });
+    }
   }
 
   #page({ after, since, tail }: WorkerLogRequest): WorkerLogPage {

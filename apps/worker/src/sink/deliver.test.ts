@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,6 +30,14 @@ describe('delivery to a sink', () => {
     await deliver({ type: 'file', path }, '{"a":3}\n');
     expect(readFileSync(path, 'utf8')).toBe('{"a":3}\n');
     await expect(deliver({ type: 'file', path: '/nonexistent/a' }, '')).rejects.toThrow('ENOENT');
+  });
+
+  test('begins a new line behind one that was written in part', async () => {
+    const path = join(directory, 'cut-off.jsonl');
+    writeFileSync(path, '{"a":1}\n{"a":');
+    await deliver({ type: 'file', path }, '{"a":2}\n');
+    await deliver({ type: 'file', path }, '{"a":3}\n');
+    expect(readFileSync(path, 'utf8')).toBe('{"a":1}\n{"a":\n{"a":2}\n{"a":3}\n');
   });
 
   test('ends when the receiver has read all of a large batch and closes the connection', async () => {

@@ -20,10 +20,16 @@ export async function deliver(target: SinkTarget, text: string, deadlineMs = DEA
   }
 }
 
-/** Opens the file for each batch, so that it can be rotated by renaming it. */
+/**
+ * Opens the file for each batch, so that it can be rotated by renaming it. A line that a full disk or a crash has cut
+ * off stays a line of its own, and the first one of the batch is whole.
+ */
 async function append(path: string, text: string): Promise<void> {
-  await using file = await open(path, 'a', 0o600);
-  await file.appendFile(text);
+  await using file = await open(path, 'a+', 0o600);
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, Math.max(0, size - 1));
+  const isCutOff = bytesRead > 0 && buffer.toString() !== '\n';
+  await file.appendFile(isCutOff ? `\n${text}` : text);
   await file.datasync();
 }
 

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { LogSink } from './log-sink.ts';
+import { LogSink, type LogSinkOptions } from './log-sink.ts';
 
 const target = { type: 'unix', path: '/sink' } as const;
 
-function openSink(options: { maxChars?: number } = {}) {
+function openSink(options: LogSinkOptions = {}) {
   const delivered: string[] = [];
   const state = { problem: undefined as Error | undefined };
   const logged: Record<string, unknown>[] = [];
   const sink = new LogSink(target, {
-    ...options,
     collectMs: 1,
     async deliver(_target, text) {
       if (state.problem !== undefined) throw state.problem;
       delivered.push(text);
     },
+    ...options,
   });
   sink.reportTo(pino({ base: null }, { write: (line) => void logged.push(JSON.parse(line)) }));
   onTestFinished(() => sink.close());
@@ -53,5 +53,23 @@ describe('the sink of a log', () => {
     sink.push('last\n');
     await sink.close();
     expect(delivered).toEqual(['last\n']);
+  });
+
+  test('gets all batches that wait when it is closed', async () => {
+    const { sink, delivered, logged } = openSink({ collectMs: 60_000 });
+    const lines = Array.from({ length: 5 }, (_, index) => `${`${index}`.repeat(200_000)}\n`);
+    for (const line of lines) sink.push(line);
+    await sink.close();
+    expect(delivered.length).toBeGreaterThan(2);
+    expect(delivered.join('')).toBe(lines.join(''));
+    expect(logged).toEqual([]);
+  });
+
+  test('SINK-2: is closed after a while, and the log counts what it did not get', async () => {
+    const { sink, logged } = openSink({ closeWithinMs: 20, deliver: () => new Promise(() => {}) });
+    for (const line of ['1\n', '2\n']) sink.push(line);
+    await sink.close();
+    expect(sink.dropped).toBe(2);
+    expect(logged).toEqual([expect.objectContaining({ sink: 'log', dropped: 2, msg: 'sink.closed' })]);
   });
 });

@@ -19,6 +19,7 @@ const CLOSE_WITHIN_MS = 2_000;
 export interface LogSinkOptions {
   maxChars?: number;
   collectMs?: number;
+  closeWithinMs?: number;
   deliver?: (target: SinkTarget, text: string) => Promise<void>;
 }
 
@@ -37,7 +38,8 @@ export class LogSink implements SinkState {
 
   constructor(target: SinkTarget, options: LogSinkOptions = {}) {
     this.#target = target;
-    this.#options = { maxChars: MOST_WAITING_CHARS, collectMs: COLLECT_MS, deliver, ...options };
+    const defaults = { maxChars: MOST_WAITING_CHARS, collectMs: COLLECT_MS, closeWithinMs: CLOSE_WITHIN_MS, deliver };
+    this.#options = { ...defaults, ...options };
     this.#health = new SinkHealth('log', () => this.#logger);
     this.#running = this.#run();
   }
@@ -72,8 +74,10 @@ export class LogSink implements SinkState {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    const late = delay(CLOSE_WITHIN_MS, undefined, { ref: false });
-    await Promise.race([this.#running.then(() => this.#deliverNext()), late]);
+    const late = delay(this.#options.closeWithinMs, undefined, { ref: false });
+    const endsAt = performance.now() + this.#options.closeWithinMs;
+    await Promise.race([this.#running.then(() => this.#deliverRest(endsAt)), late]);
+    this.#health.closed(this.#lines.length);
   }
 
   async #run(): Promise<void> {
@@ -84,6 +88,11 @@ export class LogSink implements SinkState {
       const pauseMs = await this.#deliverNext();
       if (pauseMs > 0) await delay(pauseMs, undefined, { signal, ref: false }).catch(() => {});
     }
+  }
+
+  /** Delivers what waits, until the sink fails or the time is over. */
+  async #deliverRest(endsAt: number): Promise<void> {
+    while (this.#lines.length > 0 && performance.now() < endsAt) if ((await this.#deliverNext()) > 0) return;
   }
 
   /** Delivers a batch, and returns how long to wait before the next one. */

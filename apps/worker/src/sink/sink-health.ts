@@ -55,6 +55,13 @@ export class SinkHealth {
     this.#logger()?.info({ sink: this.#name, ...this.#takeDropped() }, 'sink.recovered');
   }
 
+  /** Counts and logs the lines that waited for the sink when it was closed. */
+  closed(waiting: number): void {
+    if (waiting === 0) return;
+    this.dropped += waiting;
+    this.#logger()?.warn({ sink: this.#name, ...this.#takeDropped() }, 'sink.closed');
+  }
+
   #takeDropped() {
     const dropped = this.dropped - this.#reportedDropped;
     this.#reportedDropped = this.dropped;
