@@ -37,7 +37,7 @@ export interface AttachBatchOptions {
 }
 
 const LOOK_EVERY_MS = 1_000;
-/** Looks at a batch without a driver after which hosts are told of it again. */
+/** Number of looks at a batch that nobody drives after which hosts are told of it again. */
 const LOOKS_UNTIL_NOTE = 10;
 /** Most bytes of an output when it is unpacked. */
 const MOST_UNPACKED = 16 * LIMITS.detachedTaskOutputBytes;
@@ -54,7 +54,7 @@ export async function* attachBatch(
   const access = accessTo(view, name);
   const { id } = await findBatch(access);
   await using file = out === undefined ? undefined : await AttachedFile.open(access, id, out);
-  let [next, looks] = [0, 0];
+  let [next, looks, lease] = [0, 0, -1];
   for (;;) {
     signal?.throwIfAborted();
     // It is read before the results, so that the results of a batch that has ended are all there.
@@ -74,8 +74,10 @@ export async function* attachBatch(
       if (error !== undefined) throw fromWireError(error);
       return;
     }
-    looks = state === 'waiting' ? looks + 1 : 0;
-    if (looks % LOOKS_UNTIL_NOTE === 1) await noteBatch(access);
+    const { leaseUntil = 0 } = batch;
+    looks = state === 'waiting' || leaseUntil === lease ? looks + 1 : 0;
+    lease = leaseUntil;
+    if (looks > 0 && looks % LOOKS_UNTIL_NOTE === 0) await noteBatch(access);
     await delay(LOOK_EVERY_MS, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
   }
 }
