@@ -93,7 +93,12 @@ describe('a detached batch on the command line', () => {
     const blobs = new Set(tasks.flatMap((task) => task.blobs?.['/f'] ?? []));
     expect(blobs.size).toBe(1);
     expect((await Array.fromAsync(readBlob(lease, lease.id, [...blobs][0] ?? ''))).length).toBe(1);
-    const attached = startCli(stage, ['batch', 'attach', 'nightly', '--out', 'results.jsonl'], {}, directory);
+    const attached = startCli(
+      stage,
+      ['batch', 'attach', 'nightly', '--out', 'results.jsonl', '--report', 'report.html'],
+      {},
+      directory,
+    );
     await storeManifest(lease, { name: 'nightly', images: { default: ['sha256:1'] } });
     await storeOutput(lease, 'a/1', '/log', 'the log');
     await renewBatch(lease, progressOf(1));
@@ -111,6 +116,7 @@ describe('a detached batch on the command line', () => {
       ['b', undefined],
     ]);
     expect(await readFile(at('logs/a%2F1/log'), 'utf8')).toBe('the log');
+    expect(await readFile(at('report.html'), 'utf8')).toContain('<title>nightly: 50.0 % passed</title>');
     expect(await readBatchManifest(at('results.jsonl'))).toMatchObject({ images: { default: ['sha256:1'] } });
     expect(await cli('rm', 'nightly')).toMatchObject({ exitCode: 0 });
     expect(await cli('attach', 'nightly', '--out', 'other.jsonl')).toMatchObject({

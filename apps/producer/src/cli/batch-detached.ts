@@ -1,11 +1,17 @@
 import { type DetachedBatch, type Fleet, ShellfleetError, type SubmitOptions } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { describeProgress, describeTask } from './batch-line.ts';
+import { type ReportFlags, refuseComparison, reportOptions, writeReport } from './batch-report-flags.ts';
 import type { TaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { EXIT_CANCELLED, exitCodeOfBatch } from './exit-codes.ts';
 import type { CliOutput } from './terminal.ts';
+
+interface AttachFlags extends ReportFlags {
+  out: string;
+  json?: boolean;
+}
 
 /** Adds the verbs about batches that workers drive. */
 export function registerDetached(batch: Command, context: Context): void {
@@ -14,7 +20,7 @@ export function registerDetached(batch: Command, context: Context): void {
     .description('list the batches that workers drive or have driven')
     .addOption(jsonFlag())
     .action((flags: { json?: boolean }) => list(context, flags));
-  batch
+  const attachVerb = batch
     .command('attach')
     .description(
       'fetch results and outputs of such a batch until it ends, and continue an earlier fetch; Ctrl-C only leaves it',
@@ -24,7 +30,8 @@ export function registerDetached(batch: Command, context: Context): void {
       new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
     )
     .addOption(jsonFlag())
-    .action((name: string, flags: { out: string; json?: boolean }) => attach(context, name, flags));
+    .action((name: string, flags: AttachFlags) => attach(context, name, flags));
+  for (const option of reportOptions()) attachVerb.addOption(option);
   batch
     .command('cancel')
     .description('end such a batch: running tasks end as cancellations, and no further task starts')
@@ -95,8 +102,9 @@ const STOPPED = { signal: 'cancelled', failure: 'failure', 'batch-deadline': 'de
 async function attach(
   { terminal, withFleet, setExitCode }: Context,
   name: string,
-  { out, json }: { out: string; json?: boolean },
+  { out, json, ...flags }: AttachFlags,
 ): Promise<void> {
+  refuseComparison(flags);
   await withFleet(async (fleet) => {
     using interrupt = listenForLeaving();
     const { signal } = interrupt;
@@ -114,6 +122,7 @@ async function attach(
       return;
     }
     setExitCode(sayEnd(terminal, await fleet.batches.get(name), out));
+    await writeReport(terminal, out, flags);
   });
 }
 

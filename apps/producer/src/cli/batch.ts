@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs';
-import { type Batch, type BatchOptions, ShellfleetError, writeBatchReport } from '@shellfleet/client';
+import { type Batch, type BatchOptions, ShellfleetError } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { refuseForDetached, registerDetached, submitDetached } from './batch-detached.ts';
 import { describeProgress, describeTask } from './batch-line.ts';
+import { type ReportFlags, refuseComparison, reportOptions, writeReport } from './batch-report-flags.ts';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -12,7 +13,7 @@ import type { CliOutput } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
 import { watchBatch } from './watch-batch.ts';
 
-interface Flags extends SessionFlags {
+interface Flags extends SessionFlags, ReportFlags {
   out?: string;
   detach?: boolean;
   concurrency?: number;
@@ -28,8 +29,6 @@ interface Flags extends SessionFlags {
   retries?: NonNullable<BatchOptions['retries']>;
   repeats?: number;
   junit?: string;
-  report?: string;
-  compare?: string;
   json?: boolean;
 }
 
@@ -69,10 +68,7 @@ function fileOptions(): Option[] {
       .choices(['failed']),
     new Option('--force', 'replace --out when it exists').env('SHELLFLEET_BATCH_FORCE').conflicts('resume'),
     new Option('--junit <file>', 'write the results also as a file of JUnit, at the end').env('SHELLFLEET_BATCH_JUNIT'),
-    new Option('--report <file>', 'write a report as one file of HTML, at the end').env('SHELLFLEET_BATCH_REPORT'),
-    new Option('--compare <file>', 'with --report: the results of an earlier run, to compare with').env(
-      'SHELLFLEET_BATCH_COMPARE',
-    ),
+    ...reportOptions(),
     new Option('--name <name>', 'of the batch, by which --resume finds it; kept in <out>.batch').env(
       'SHELLFLEET_BATCH_NAME',
     ),
@@ -157,10 +153,7 @@ async function run(context: Context, file: string, flags: Flags & { out: string 
       await writeJunit(out, junit, name ?? file);
     }
     sayEnd(terminal, batch, out);
-    if (report !== undefined) {
-      await writeBatchReport({ results: out, report, compareWith: flags.compare });
-      terminal.say(`The report is in ${report}.`);
-    }
+    await writeReport(terminal, out, flags);
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
     context.setExitCode(exitCodeOfBatch(batch));
   });
@@ -182,15 +175,6 @@ function needsFile(flag: string, out: string): ShellfleetError {
   return new ShellfleetError('COMMAND_INVALID', `${flag} reads ${out} at the end, so --out must name a file.`, {
     path: out,
   });
-}
-
-/** Refuses an earlier run that no report would show or that does not exist, before hours of work. */
-function refuseComparison({ compare, report }: Flags): void {
-  if (compare === undefined) return;
-  if (report === undefined)
-    throw new ShellfleetError('COMMAND_INVALID', '--compare needs --report, which shows the comparison.');
-  if (statSync(compare, { throwIfNoEntry: false })?.isFile() === true) return;
-  throw new ShellfleetError('COMMAND_INVALID', `${compare}, which --compare names, is not a file.`, { path: compare });
 }
 
 function onlyWithResume(): ShellfleetError {
