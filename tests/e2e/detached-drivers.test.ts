@@ -27,7 +27,7 @@ let stack: TestFleet;
 let connection: Awaited<ReturnType<typeof connectTestRedis>>;
 let directory: string;
 beforeAll(async () => {
-  [stack, connection] = await Promise.all([startFleet({ workers: 2, slots: 4 }), connectTestRedis()]);
+  [stack, connection] = await Promise.all([startFleet({ workers: 2, slots: 6 }), connectTestRedis()]);
   directory = await mkdtemp(join(tmpdir(), 'sf-detached-'));
   await writeFile(join(directory, 'input'), 'given');
 });
@@ -62,7 +62,7 @@ async function submit(name: string, tasks: readonly Task[]): Promise<Submitted> 
     stored.push({ task, blobs });
   }
   const id = ulid();
-  await storeBatch(access, { id, by: 'ada@desk', options: { concurrency: 4 }, tasks: stored, files });
+  await storeBatch(access, { id, by: 'ada@desk', options: { concurrency: 6 }, tasks: stored, files });
   return { access, id };
 }
 
@@ -100,7 +100,7 @@ const untilEnded = ({ access }: Submitted) =>
   );
 
 describe('a detached batch', () => {
-  const ids = Array.from({ length: 24 }, (_, index) => `t${index}`);
+  const ids = Array.from({ length: 18 }, (_, index) => `t${index}`);
   const tasks = ids.map((id, index): Task => {
     const script = ['mkdir out; cat in n > out/first', `[ $(cat n) != 5 ] && sleep 0.2 && echo ${id} | tee out/second`];
     return {
@@ -116,7 +116,7 @@ describe('a detached batch', () => {
     await untilEnded(calm);
     const killed = await submit('killed', withInput());
     for (let kill = 1; kill <= 5; kill++) {
-      const worker = await driverWithLines(killed, 3 * kill);
+      const worker = await driverWithLines(killed, 2 * kill);
       await worker.kill();
       await worker.start();
     }

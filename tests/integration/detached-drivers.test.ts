@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Task, TaskResult } from '@shellfleet/client';
+import { type BatchOptions, type Result, readBatchResults, type Task, type TaskResult } from '@shellfleet/client';
 import { type BatchAccess, cancelBatch, readBatch, readResultLines, storeBatch } from '@shellfleet/mailbox';
 import { batchKeys, fleetKeys } from '@shellfleet/protocol';
 import { createSealer } from '@shellfleet/sealing';
@@ -15,10 +15,13 @@ import { until } from '../support/until.ts';
 
 let stage: ClientStage;
 let directory: string;
-const hosts: StageHost[] = [];
+const drivers: StageHost[] = [];
+/** Starts a host that drives batches, and takes none of their sessions. */
+const startDriver = (id: string) => stage.startHost({ id, env: { SHELLFLEET_POLICIES: 'host' } });
 beforeAll(async () => {
   stage = await setClientStage();
-  for (const id of ['host-1', 'host-2']) hosts.push(await stage.startHost({ id, slots: 20 }));
+  await stage.startHost({ id: 'runs', slots: 40, env: { SHELLFLEET_BATCHES: '0' } });
+  for (const id of ['drives-1', 'drives-2']) drivers.push(await startDriver(id));
   directory = await mkdtemp(join(tmpdir(), 'shellfleet-detached-'));
 });
 afterAll(async () => {
@@ -54,6 +57,49 @@ const untilEnded = ({ access }: { access: BatchAccess }) =>
     (batch) => batch?.state === 'ended',
   );
 
+/** Returns what two batches of the same tasks have in common: not times, names of sessions and ids of commands. */
+function lasting(results: readonly TaskResult[]) {
+  const of = ({ outcome, exitCode, stdout }: Result) => `${outcome} ${exitCode} ${stdout}`;
+  const shared = results.map(({ id, outcome, passed, score, endedIn, endedBy, attempts, error, ...rest }) => ({
+    ...{ id, outcome, passed, score, endedIn, endedBy, attempts, error: error?.code },
+    ...{ setup: rest.setup?.map(of), results: rest.results.map(of), grade: rest.grade && of(rest.grade) },
+  }));
+  return shared.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+// The two places for the results of a batch, files and Redis, keep one contract.
+describe('the results of a detached batch', () => {
+  const tasks: Task[] = [
+    { id: 'passes', script: ['echo 1', 'echo 2'], grade: 'echo 0.25' },
+    { id: 'fails', script: ['exit 3', 'echo never'], setup: ['true'] },
+    { id: 'unprepared', setup: ['exit 1'], script: 'echo never', grade: 'true' },
+    { id: 'graded', script: 'exit 1', grade: `echo '{"pass": true, "score": 7}'` },
+    { id: 'late', script: 'exec sleep 600', deadlineMs: 700 },
+    { id: 'invalid', script: 'true', spec: { limits: { memoryBytes: -1 } } } as never,
+    { id: 'x/y \u2028 z', script: 'printf "\\342\\200\\250"' },
+  ];
+
+  test.each<[string, Task[], BatchOptions]>([
+    ['tasks of every kind', tasks, {}],
+    ['repeats and retries', tasks.slice(0, 2), { repeats: 2, retries: { command: 1 }, timeoutMs: 5_000 }],
+    ['a stop at the first failure', [...tasks.slice(0, 2), ...tasks.slice(3)], { stopOnFailure: true, concurrency: 1 }],
+    [
+      'a deadline',
+      [{ id: 'a', script: 'exec sleep 600' }, ...tasks.slice(0, 1)],
+      { deadlineMs: 1_000, concurrency: 1 },
+    ],
+  ])('are those of the same batch in a file: %s', async (what, some, options) => {
+    const name = what.replaceAll(' ', '-');
+    const out = join(directory, `${name}.jsonl`);
+    const fleet = await stage.connect();
+    const batch = fleet.batch(some, { ...options, name, out });
+    const [totals, detached] = await Promise.all([batch.run(), submit(name, some, options)]);
+    const ended = await untilEnded(detached);
+    expect(lasting(await resultsOf(detached))).toEqual(lasting(await Array.fromAsync(readBatchResults(out))));
+    expect(ended).toMatchObject({ totals, lines: (await linesOf(out)).length, stoppedBy: batch.stoppedBy });
+  });
+});
+
 describe('a detached batch', () => {
   test('is driven by a worker to its end, as the tenant that submitted it', async () => {
     const tasks = [
@@ -88,14 +134,13 @@ describe('a detached batch', () => {
       (lines) => lines.length >= 5,
     );
     const { host } = (await readBatch(batch.access)) ?? {};
-    await hosts.find(({ id }) => id === host)?.leave();
+    await drivers.find(({ id }) => id === host)?.leave();
     const ended = await untilEnded(batch);
     expect(ended?.host).not.toBe(host);
     expect(ended).toMatchObject({ lines: 30, totals: { tasks: 30, passed: 30 } });
     expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
     const results = await resultsOf(batch);
     expect(results.map(({ id, attempts }) => `${id} ${attempts}`).sort()).toEqual(ids.map((id) => `${id} 1`).sort());
-    hosts.push(await stage.startHost({ id: `${host}-again`, slots: 20 }));
   });
 
   test('ends its running tasks as cancellations when it is cancelled', async () => {

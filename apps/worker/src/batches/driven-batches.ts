@@ -12,7 +12,7 @@ import {
   releaseBatch,
   takeBatch,
 } from '@shellfleet/mailbox';
-import { ATTRIBUTES, batchKeys, isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { ATTRIBUTES, batchKeys, entryIdSchema, isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { HostServices } from '../run/host-services.ts';
 
 // DRIVEN-1. A worker drives a batch under a lease that it renews. It stops at once when it may have lost the lease, and
@@ -23,7 +23,7 @@ import type { HostServices } from '../run/host-services.ts';
 
 /** Interval of looks that no wake-up has announced. */
 const LOOK_EVERY_MS = 2_000;
-/** Time for which this worker leaves a batch alone that it could not drive. */
+/** Time for which this worker leaves a batch alone that it cannot drive. */
 const LEAVE_ALONE_MS = 30_000;
 
 /** The detached batches that a worker drives. */
@@ -110,7 +110,8 @@ class BatchWorker {
   /** Continues what an earlier process of this host drove. */
   async #takeOwn(): Promise<void> {
     const { redis, fleet, hostId, batchDirectory } = this.#host;
-    await rm(batchDirectory, { recursive: true, force: true });
+    // A repetition, after an outage, must not remove the files of what drives by now.
+    if (this.#drives.size === 0) await rm(batchDirectory, { recursive: true, force: true });
     for (const own of await listOwnBatches(redis, fleet, hostId)) if (this.hasRoom) await this.#take(own);
     this.#hasOwn = true;
   }
@@ -130,7 +131,7 @@ class BatchWorker {
       await this.#drive(member, taken);
     } catch (err) {
       if (isPassing(err)) throw err;
-      this.#leaveAlone(member);
+      this.#leaveAlone(member, LEAVE_ALONE_MS);
       logger.warn({ err, [ATTRIBUTES.tenant]: due.tenant, batch: due.name }, 'batch.not-taken');
     }
   }
@@ -138,7 +139,11 @@ class BatchWorker {
   async #drive(member: string, taken: NonNullable<Awaited<ReturnType<typeof takeBatch>>>): Promise<void> {
     const { settings, logger, audit, batchDirectory } = this.#host;
     const { batch, lease } = taken;
-    const { id, name, tenant, by } = batch;
+    const { id, name, tenant } = batch;
+    const by = batch.by.slice(0, 256);
+    // Any process of the tenant can have written the id.
+    if (!entryIdSchema.safeParse(id).success)
+      throw new ShellfleetError('COMMAND_INVALID', `The batch ${name} has an id that no client gives.`);
     const directory = join(batchDirectory, id);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const { BatchDrive } = await import('@shellfleet/client/driving');
@@ -154,14 +159,14 @@ class BatchWorker {
         const { stoppedBy, failure } = end;
         return logger.info({ ...about, stoppedBy, ...(failure && { err: failure }) }, 'batch.ended');
       }
-      if (!isPassing(end.because)) this.#leaveAlone(member);
+      this.#leaveAlone(member, isPassing(end.because) ? LOOK_EVERY_MS : LEAVE_ALONE_MS);
       logger.warn({ ...about, err: end.because }, 'batch.left');
     });
     this.#drives.set(member, { handOver: () => drive.handOver(), ended });
   }
 
-  #leaveAlone(member: string): void {
-    this.#leftAlone.set(member, performance.now() + LEAVE_ALONE_MS);
+  #leaveAlone(member: string, forMs: number): void {
+    this.#leftAlone.set(member, performance.now() + forMs);
   }
 }
 

@@ -1,4 +1,4 @@
-import { LIMITS, ShellfleetError, type WireError } from '@shellfleet/protocol';
+import { encodeWakeUp, LIMITS, ShellfleetError, type WireError } from '@shellfleet/protocol';
 import { asArray, asString, retentionOf, type Script, type ScriptArgument, throwQueueError } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
 import { defineBatchScript } from '../scripts.ts';
@@ -123,6 +123,9 @@ export async function endBatch(lease: BatchLease, { stoppedBy, totals, progress,
 export async function releaseBatch(lease: BatchLease): Promise<void> {
   await mustHold(lease, releaseScript, []);
   await lookLater(lease, 0);
+  // Hosts also poll.
+  const { redis, fleet } = lease;
+  await redis.publish(fleet.sessionsWakeUps, encodeWakeUp({ type: 'batches' })).catch(() => {});
 }
 
 /** Lets hosts look at the batch again in `ms`. */
