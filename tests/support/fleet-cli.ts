@@ -13,6 +13,8 @@ export type CliOptions = {
   stdin?: string | Uint8Array | null;
   /** A file or device that is its stdout. */
   stdoutPath?: string;
+  /** Its working directory. */
+  cwd?: string;
 };
 
 /**
@@ -33,7 +35,7 @@ export class FleetCli {
     };
   }
 
-  start(args: readonly string[], { env, stdin, stdoutPath }: CliOptions = {}): CliProcess {
+  start(args: readonly string[], { env, stdin, stdoutPath, cwd }: CliOptions = {}): CliProcess {
     const command = [process.execPath, '--no-warnings', inject('programs').cli, ...args];
     const redirected = stdoutPath === undefined ? [] : ['sh', '-c', 'out=$0; exec "$@" > "$out"', stdoutPath];
     const [program = '', ...words] = [...redirected, ...command];
@@ -41,6 +43,7 @@ export class FleetCli {
       spawn(program, words, {
         env: { ...this.#env, ...env },
         stdio: ['pipe', 'pipe', 'pipe'],
+        cwd,
       }),
     );
     started.child.stdin?.on('error', () => {});
