@@ -1,18 +1,12 @@
 import type { Command, Session } from '@shellfleet/client';
 import { describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
-import { endInspectedFleet, type InspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { type InspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
 // Invariant 1 and the promises about a lost host: its loss is reported within seconds, nothing moves before its lease
 // ends, and a host that comes back writes nothing more.
-
-/** Starts a fleet of two hosts for one test. */
-async function startPair(): Promise<InspectedFleet & AsyncDisposable> {
-  const pair = await startInspectedFleet({ workers: 2 });
-  return { ...pair, [Symbol.asyncDispose]: () => endInspectedFleet(pair.stack, pair.inspect) };
-}
 
 /** Returns the worker that holds a session, and the other one. */
 async function hostsOf({ workers }: TestFleet, session: Session): Promise<{ holder: TestWorker; other: TestWorker }> {
@@ -38,7 +32,7 @@ describe('a worker stopped with SIGSTOP past its lease', () => {
   test('writes nothing afterwards: another host adopted the session, and its own container is removed', {
     concurrent: true,
   }, async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('stopped', { ...NO_GRACE, onHostLoss: 'recreate' });
     const { holder, other } = await hostsOf(stack, session);
@@ -71,7 +65,7 @@ describe('a worker stopped with SIGSTOP past its lease', () => {
   test('stores no more output when it continues during a flood, and serves other sessions', {
     concurrent: true,
   }, async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('flood', { ...NO_GRACE, output: { streamBytes: 32 << 20 } });
     const { holder, other } = await hostsOf(stack, session);
@@ -92,7 +86,7 @@ describe('a worker stopped with SIGSTOP past its lease', () => {
   });
 
   test('continues all sessions and commands when it wakes up within its lease', async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('woken');
     const { holder } = await hostsOf(stack, session);
@@ -121,7 +115,7 @@ describe('a worker stopped with SIGSTOP past its lease', () => {
 
 describe('a session whose host is out of reach', () => {
   test('closes at once with cancellations; its host removes the sandbox when it is back', async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('closed');
     await session.run('before=1');
@@ -163,7 +157,7 @@ describe('a lost host', () => {
   };
 
   test('is reported as unreachable within seconds, and nothing moves before its lease ends', async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('silent', { hostGraceMs: 4_000 });
     const command = await session.submit('echo here; sleep 100', { timeoutMs: 60_000 });
@@ -189,7 +183,7 @@ describe('a lost host', () => {
   test("ends running and, with onHostLoss 'fail', queued commands; later ones get new shells", {
     concurrent: true,
   }, async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('fails', NO_GRACE);
     await session.run('before=1');
@@ -211,7 +205,7 @@ describe('a lost host', () => {
   test("moves queued commands to a newly started shell with onHostLoss 'recreate', as Results report", {
     concurrent: true,
   }, async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const spec = { ...NO_GRACE, onHostLoss: 'recreate' as const, startupCommands: ['started=again'] };
     const session = await stack.fleet.session('recreated', spec);
@@ -226,7 +220,7 @@ describe('a lost host', () => {
 
   // invariant 3
   test("has a command marked 'idempotent' run again, and no other", { concurrent: true }, async () => {
-    await using pair = await startPair();
+    await using pair = await startInspectedFleet({ workers: 2 });
     const { stack, inspect } = pair;
     const session = await stack.fleet.session('again', { ...NO_GRACE, onHostLoss: 'recreate' });
     // The command prints before its host is lost, so the second run's output has to follow the first one's in the

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from '@shellfleet/client';
 import { recordKey, sessionKeys } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
-import { endInspectedFleet, type InspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { type InspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { md5 } from '../support/md5.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until } from '../support/until.ts';
@@ -18,7 +18,7 @@ const bytes = randomBytes(50_000_000);
 const SCRIPT =
   '{ i=0; while [ $i -lt 40 ]; do head -c 1000000; sleep 0.05; i=$((i+1)); done; cat; } | md5sum | cut -c1-32';
 
-interface OwnFleet extends InspectedFleet, AsyncDisposable {
+interface OwnFleet extends InspectedFleet {
   redis: OwnRedis;
 }
 
@@ -26,8 +26,7 @@ interface OwnFleet extends InspectedFleet, AsyncDisposable {
 async function start(transport: 'socket' | 'attach'): Promise<OwnFleet> {
   await using parts = new AsyncDisposableStack();
   const redis = parts.use(await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always'));
-  const own = await startInspectedFleet({ redisUrl: redis.url, transport });
-  parts.defer(() => endInspectedFleet(own.stack, own.inspect));
+  const own = parts.use(await startInspectedFleet({ redisUrl: redis.url, transport }));
   const started = parts.move();
   return { ...own, redis, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

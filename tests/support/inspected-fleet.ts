@@ -2,7 +2,8 @@ import { type FleetInspector, inspectFleet } from './inspect-fleet.ts';
 import { type FleetOptions, startFleet, type TestFleet, type TestWorker } from './start-fleet.ts';
 import { until } from './until.ts';
 
-export interface InspectedFleet {
+/** A fleet and its inspector. Disposing of both ends the fleet as endInspectedFleet() does. */
+export interface InspectedFleet extends AsyncDisposable {
   stack: TestFleet;
   /** The first of its workers. */
   worker: TestWorker;
@@ -12,7 +13,9 @@ export interface InspectedFleet {
 /** A fleet and an inspector of it, for tests that kill parts of the fleet. */
 export async function startInspectedFleet(options: FleetOptions = {}): Promise<InspectedFleet> {
   const stack = await startFleet(options);
-  return { stack, worker: stack.workers[0] as TestWorker, inspect: inspectFleet(stack) };
+  const inspect = inspectFleet(stack);
+  const worker = stack.workers[0] as TestWorker;
+  return { stack, worker, inspect, [Symbol.asyncDispose]: () => endInspectedFleet(stack, inspect) };
 }
 
 /**
