@@ -85,6 +85,17 @@ function auditedAll(): AuditEvent[] {
 const problemsOf = (session: string) =>
   audited(session).flatMap((event) => (event.type === 'unauthorized' ? `${event.kind}: ${event.problem}` : []));
 
+describe('a detached batch', () => {
+  test('ends with UNAUTHORIZED, because its worker cannot sign for the submitter', async () => {
+    await stack.fleet.batches.submit([{ id: 'a', script: 'true' }], { name: 'unsigned' });
+    const ended = await until(
+      () => stack.fleet.batches.get('unsigned'),
+      ({ state }) => state === 'ended',
+    );
+    expect(ended).toMatchObject({ results: 0, error: { code: 'UNAUTHORIZED' } });
+  });
+});
+
 describe('signatures', () => {
   test('let a known submitter run everything with each key, and are in the audit', async () => {
     const id = nextId();

@@ -15,6 +15,8 @@ import {
 import { ATTRIBUTES, batchKeys, entryIdSchema, isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import type { HostServices } from '../run/host-services.ts';
 
+// Why workers drive, and how: docs/adr/0043-a-worker-drives-batches-as-a-client.md
+//
 // DRIVEN-1. A worker drives a batch under a lease that it renews. It stops at once when it may have lost the lease, and
 //     Redis refuses what it writes later (DRIVE-1, DRIVE-2).
 // DRIVEN-2. A restarted worker continues the batches that its host drove, without a wait: one process at a time acts as
