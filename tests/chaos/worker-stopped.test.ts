@@ -1,23 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { FleetInspector } from '../support/inspect-fleet.ts';
-import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
-import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
+import { describe, expect, test } from 'vitest';
+import { startInspectedFleet } from '../support/inspected-fleet.ts';
 import { until } from '../support/until.ts';
 
 // Promise: a worker that gets SIGTERM takes nothing new, finishes or hands over within its grace, and keeps state.
 // SIGINT ends sessions.
 
-let stack: TestFleet;
-let worker: TestWorker;
-let inspect: FleetInspector;
-
-beforeEach(async () => {
-  ({ stack, worker, inspect } = await startInspectedFleet());
-});
-afterEach(() => endInspectedFleet(stack, inspect));
-
+// The tests about SIGTERM run at the same time, because one of them waits for a long command.
 describe('a worker that gets SIGTERM under load', () => {
-  test('finishes running commands, leaves queued ones and shells to the next, and loses nothing', async () => {
+  test('finishes running commands, leaves queued ones and shells to the next, and loses nothing', {
+    concurrent: true,
+  }, async () => {
+    await using own = await startInspectedFleet();
+    const { stack, worker, inspect } = own;
     const ids = Array.from({ length: 6 }, (_, index) => `s${index}`);
     const sessions = await Promise.all(ids.map((id) => stack.fleet.session(id)));
     await Promise.all(sessions.map((session) => session.run('n=0')));
@@ -46,7 +40,9 @@ describe('a worker that gets SIGTERM under load', () => {
     }
   });
 
-  test('keeps the lease of an idle shell while a command of another session runs', async () => {
+  test('keeps the lease of an idle shell while a command of another session runs', { concurrent: true }, async () => {
+    await using own = await startInspectedFleet();
+    const { stack, worker, inspect } = own;
     const short = await stack.fleet.session('short', { hostGraceMs: 1_000 });
     const long = await stack.fleet.session('long', { hostGraceMs: 1_000 });
     await short.run('kept=yes');
@@ -61,6 +57,8 @@ describe('a worker that gets SIGTERM under load', () => {
 
 describe('a worker that gets SIGINT', () => {
   test('ends its sessions, cancels running commands, and leaves no container', async () => {
+    await using own = await startInspectedFleet();
+    const { stack, worker, inspect } = own;
     const session = await stack.fleet.session('ended');
     const idle = await stack.fleet.session('idle');
     await idle.run('before=1');
@@ -77,6 +75,8 @@ describe('a worker that gets SIGINT', () => {
   });
 
   test('ends at once at a second SIGINT, and the next worker removes leftovers', async () => {
+    await using own = await startInspectedFleet();
+    const { stack, worker, inspect } = own;
     const session = await stack.fleet.session('stubborn');
     const command = await session.submit("trap '' INT TERM; echo here; while :; do sleep 1; done", {
       timeoutMs: 60_000,
