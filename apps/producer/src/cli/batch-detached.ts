@@ -65,8 +65,9 @@ export async function submitDetached(
   const batch = await fleet.batches.submit(tasks.tasks, options);
   if (json) await terminal.json(batch);
   else await terminal.line(batch.name);
+  const stored = batch.tasks === 1 ? '1 task is' : `${batch.tasks} tasks are`;
   terminal.say(
-    `The fleet has ${batch.tasks} tasks and goes on without this process. \`shellfleet batch attach ${batch.name} --out results.jsonl\` fetches their results.`,
+    `${stored} stored, and the fleet goes on without this process. \`shellfleet batch attach ${batch.name} --out results.jsonl\` fetches their results.`,
   );
 }
 
