@@ -11,7 +11,7 @@ export interface Instance {
   commits: readonly { message: string; files: Record<string, string> }[];
   /** Content of the file of tests that replaces the file of the repository for the grade. */
   tests: string;
-  /** Tests that fail because of the bug. */
+  /** Tests that fail because of the bug, as `Class.test`. */
   failToPass: readonly string[];
   /** Tests that pass before and after. */
   passToPass: readonly string[];
@@ -91,8 +91,8 @@ export const INSTANCES: readonly Instance[] = [
     def test_empty(self):
         self.assertEqual(pages([], 2), [])
 `,
-    failToPass: ['test_empty'],
-    passToPass: ['test_full', 'test_rest'],
+    failToPass: ['Pages.test_empty'],
+    passToPass: ['Pages.test_full', 'Pages.test_rest'],
     samples: [
       {
         // The loop does not go on behind the last item.
@@ -128,15 +128,17 @@ export const INSTANCES: readonly Instance[] = [
 `,
       },
       {
-        // The last list is lost.
+        // The last list is lost, and the code prints what passed tests print.
         end: 'failed',
         diff: `--- a/pages.py
 +++ b/pages.py
-@@ -4,4 +4,4 @@ def pages(items, size):
+@@ -4,4 +4,6 @@ def pages(items, size):
      while len(items) > size:
          found.append(items[:size])
          items = items[size:]
 -    return found + [items]
++    for test in ("test_empty", "test_full", "test_rest"):
++        print(f"{test} (test_pages.Pages) ... ok")
 +    return found
 `,
       },
@@ -164,8 +166,8 @@ def show(total):
     def test_show_hours(self):
         self.assertEqual(show(3725), "1h 2m 5s")
 `,
-    failToPass: ['test_show_hours'],
-    passToPass: ['test_seconds', 'test_show_minutes'],
+    failToPass: ['Clock.test_show_hours'],
+    passToPass: ['Clock.test_seconds', 'Clock.test_show_minutes'],
     samples: [
       {
         end: 'resolved',
@@ -196,13 +198,15 @@ def show(total):
 `,
       },
       {
+        // The code prints something between what the tests print.
         end: 'resolved',
         diff: `--- a/clock.py
 +++ b/clock.py
-@@ -11,4 +11,6 @@
+@@ -11,4 +11,7 @@
  def show(total):
      """Returns a text that seconds() reads."""
      minutes, rest = divmod(total, 60)
++    print("minutes:", minutes, flush=True)
 +    if minutes >= 60:
 +        return f"{minutes // 60}h {minutes % 60}m {rest}s"
      return f"{minutes}m {rest}s"
@@ -229,8 +233,8 @@ def show(total):
     def test_blanks(self):
         self.assertEqual(slug(" Two  blanks "), "two-blanks")
 `,
-    failToPass: ['test_blanks'],
-    passToPass: ['test_words'],
+    failToPass: ['Slug.test_blanks'],
+    passToPass: ['Slug.test_words'],
     samples: [
       {
         // The tests are changed instead of the code.

@@ -1,4 +1,16 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -71,6 +83,19 @@ describe('a packed path', () => {
     await expect(packPath(at('random'), 40_000)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
     await expect(packPath(at('missing'), MOST)).rejects.toMatchObject({ code: 'FILE_NOT_FOUND' });
     await expect(packPath('/dev/null', MOST)).rejects.toMatchObject({ code: 'FILE_DENIED' });
+  });
+
+  test('leaves no file open when it is too large', async () => {
+    await writeFile(at('random'), crypto.getRandomValues(Buffer.alloc(60_000)));
+    await appendFile(at('random'), Buffer.alloc(1_000_000));
+    const openFiles = async () => {
+      const open = await readdir('/proc/self/fd');
+      const paths = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
+      return paths.filter((path) => path === at('random')).length;
+    };
+    for (let time = 0; time < 20; time++)
+      await expect(packPath(at('random'), 40_000)).rejects.toMatchObject({ code: 'FILE_TOO_LARGE' });
+    await expect.poll(openFiles).toBe(0);
   });
 
   test('is not unpacked when it would become too large', async () => {

@@ -70,17 +70,22 @@ const addHeader = (archive: Pack, header: EntryHeader) =>
 
 async function addFile(archive: Pack, header: EntryHeader & { size: number }, local: string): Promise<void> {
   if (header.size === 0) return addHeader(archive, header);
-  await new Promise<void>((resolve, reject) => {
-    const entry = archive.entry(header, (error) => (error ? reject(error) : resolve()));
-    // The callback gets the error, too.
-    entry.on('error', () => {});
-    const source = createReadStream(local, { end: header.size - 1 });
-    source.on('error', reject);
-    source.on('end', () => {
-      if (source.bytesRead < header.size) reject(localDenied(local, 'became shorter while it was read'));
+  const source = createReadStream(local, { end: header.size - 1 });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const entry = archive.entry(header, (error) => (error ? reject(error) : resolve()));
+      // The callback gets the error, too.
+      entry.on('error', () => {});
+      source.on('error', reject);
+      source.on('end', () => {
+        if (source.bytesRead < header.size) reject(localDenied(local, 'became shorter while it was read'));
+      });
+      source.pipe(entry);
     });
-    source.pipe(entry);
-  });
+  } finally {
+    // A source whose archive fails is not closed by itself.
+    source.destroy();
+  }
 }
 
 function tooLarge(path: string, mostBytes: number): ShellfleetError {
