@@ -1,15 +1,12 @@
 import {
   appendResults,
   type BatchAccess,
-  type BatchLease,
   blobNameOf,
   cancelBatch,
   endBatch,
   listBatches,
-  type NewBatch,
   readBatch,
   readBlob,
-  readDueBatches,
   readManifest,
   readOutput,
   readResultLines,
@@ -21,44 +18,29 @@ import {
   storeBatch,
   storeManifest,
   storeOutputs,
-  takeBatch,
 } from '@shellfleet/mailbox';
-import { batchKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
-import { createSealer, createSealKey } from '@shellfleet/sealing';
+import { batchKeys, LIMITS } from '@shellfleet/protocol';
+import type { Sealer } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { newNamespace } from '../support/mailbox-session.ts';
+import { newBatch, newBatchAccess, takeAs as takeAsHost, takeDue } from '../support/detached-batch.ts';
 import { redis, useMailbox } from '../support/open-mailbox.ts';
 
 useMailbox();
 
 // What is stored of a detached batch, and who may change it.
 
-const sealer = createSealer([createSealKey()]);
+let sealer: Sealer;
 let access: BatchAccess;
 let namespace: string;
 beforeEach(() => {
-  namespace = newNamespace();
-  access = { redis, sealer, fleet: fleetKeys(namespace), keys: batchKeys(namespace, 't1', 'nightly') };
+  access = newBatchAccess(redis);
+  ({ sealer } = access);
+  ({ namespace } = access.keys);
 });
 
-const newBatch = (more: Partial<NewBatch> = {}): NewBatch => ({
-  ...{ id: ulid(), by: 'ada@desk', options: { repeats: 2 }, tasks: [{ task: { id: 'a', script: 'true' } }] },
-  files: new Map(),
-  ...more,
-});
-
-/** Does what a host does that looks for batches: it takes the first that it finds. */
-async function take(host: string) {
-  const [due] = await readDueBatches(redis, access.fleet, 10);
-  return due && takeBatch(access, due, host);
-}
-
-async function takeAs(host: string): Promise<BatchLease> {
-  const taken = await take(host);
-  if (taken === undefined) throw new Error('nothing was due');
-  return taken.lease;
-}
+const take = (host: string) => takeDue(access, host);
+const takeAs = (host: string) => takeAsHost(access, host);
 
 /** Lets the time of the present driver be over. */
 async function outlive(): Promise<void> {
@@ -103,14 +85,6 @@ describe('a detached batch', () => {
       code: 'IDEMPOTENCY_CONFLICT',
       message: expect.stringContaining('nightly and is waiting'),
     });
-  });
-
-  test('is not driven before all of it is stored', async () => {
-    const batch = newBatch();
-    await storeBatch(access, batch);
-    await redis.hset(access.keys.state, 'state', 'storing');
-    expect(await take('h1')).toBeUndefined();
-    expect(await redis.zscore(access.fleet.batches, 't1 nightly')).not.toBeNull();
   });
 
   test('has one driver, which another one follows when its lease is over', async () => {

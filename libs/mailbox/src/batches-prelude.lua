@@ -22,8 +22,13 @@ local function expire_all(ms)
   for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ms) end
 end
 
+-- A full Redis refuses a script whose first write needs memory. So scripts that a batch needs to end begin with this
+-- write.
+local function write_when_full() redis.call('HDEL', state, '') end
+
 -- Ends the batch: its files are not needed again, and the rest expires.
 local function finish(retention, stopped_by)
+  write_when_full()
   redis.call('UNLINK', files)
   redis.call('HSET', state, 'state', 'ended', 'endedAt', text_of(now_ms()), 'stoppedBy', stopped_by)
   expire_all(retention)

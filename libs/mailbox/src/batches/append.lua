@@ -2,6 +2,8 @@
 -- ARGV 1 fence · 2 host · 3 number of the piece, from 1 · 4 number of lines that end in it · 5 the piece, sealed
 -- Returns 1 stored (again) · 0 another one drives the batch, or an earlier piece is missing
 if not is_driver() then return 0 end
+-- A batch that was cancelled ends also when Redis is full.
+if redis.call('HEXISTS', state, 'cancel') == 1 then write_when_full() end
 local count, number = redis.call('XLEN', results), tonumber(ARGV[3])
 if number <= count then return 1 end
 if number > count + 1 then return 0 end

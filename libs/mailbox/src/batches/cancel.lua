@@ -1,8 +1,9 @@
--- cancel: ask the driver of a batch to end it. A batch that nobody has driven ends at once.
+-- cancel: ask the driver of a batch to end it. A batch that nobody has driven ends at once, also while it is stored.
 -- ARGV 1 id · 2 reason · 3 retention ms
 -- Returns 1 ended · 2 asked · 0 it had ended, or is unknown
 local id, phase, started = unpack(redis.call('HMGET', state, 'id', 'state', 'startedAt'))
-if id ~= ARGV[1] or phase == 'ended' or phase == 'storing' then return 0 end
+if id ~= ARGV[1] or phase == 'ended' then return 0 end
+write_when_full()
 redis.call('HSETNX', state, 'cancel', ARGV[2])
 if started then return 2 end
 finish(ARGV[3], 'signal')

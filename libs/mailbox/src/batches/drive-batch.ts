@@ -1,10 +1,18 @@
 import { encodeWakeUp, LIMITS, ShellfleetError, type WireError } from '@shellfleet/protocol';
-import { asArray, asString, retentionOf, type Script, type ScriptArgument, throwQueueError } from '@shellfleet/redis';
+import {
+  asArray,
+  asString,
+  retentionOf,
+  runScript,
+  type Script,
+  type ScriptArgument,
+  throwQueueError,
+} from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
 import { defineBatchScript } from '../scripts.ts';
 import { type BatchLease, batchMember, runOnBatch } from './access.ts';
+import { expireName, putOffScript } from './names.ts';
 import { cutPieces, outputName, sealPiece } from './pieces.ts';
-import { expireName } from './store-batch.ts';
 
 const renewScript = defineBatchScript('renew');
 const appendScript = defineBatchScript('append');
@@ -130,9 +138,7 @@ export async function releaseBatch(lease: BatchLease): Promise<void> {
 
 /** Lets hosts look at the batch again in `ms`. */
 async function lookLater({ redis, fleet, keys }: BatchLease, ms: number): Promise<void> {
-  const [seconds, micros] = await redis.time().catch(throwQueueError);
-  const at = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + ms;
-  await redis.zadd(fleet.batches, at, batchMember(keys)).catch(throwQueueError);
+  await runScript(redis, putOffScript, [fleet.batches], [batchMember(keys), '', ms]);
 }
 
 const runAsDriver = (lease: BatchLease, script: Script, args: ScriptArgument[]) =>

@@ -5,10 +5,10 @@ import type { Redis } from 'ioredis';
 import { defineBatchScript, definePlainScript } from '../scripts.ts';
 import { type BatchAccess, type BatchLease, batchMember, runOnBatch } from './access.ts';
 import { BATCH_LEASE_MS } from './drive-batch.ts';
+import { putOffScript } from './names.ts';
 import { readBatch, readBatchOptions, type StoredBatch } from './read-batch.ts';
 
 const dueScript = definePlainScript('batches/due');
-const putOffScript = definePlainScript('batches/put-off');
 const takeScript = defineBatchScript('take');
 
 /** Time until another host looks at a batch that this one has found. */

@@ -1,11 +1,10 @@
--- put-off: look at a batch later, or forget it, unless it was noted or put off in between.
--- KEYS 1 batches
--- ARGV 1 `<tenant> <name>` · 2 its score as the caller knows it · 3 ms until the next look, or '' to forget it
--- Returns 1 put off or forgotten · 0 its score has changed
-if redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then
-  redis.call('ZREM', KEYS[1], ARGV[1])
-else
+-- put-off: give a member of a sorted set a later time, or remove it. Redis does this also when it is full.
+-- KEYS 1 the set: batches, or the batches of a tenant
+-- ARGV 1 member · 2 its score as the caller knows it, or '' for any · 3 ms until its time, or '' to remove it
+-- Returns 1 done · 0 its score has changed
+if ARGV[2] ~= '' and redis.call('ZSCORE', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('ZREM', KEYS[1], ARGV[1])
+if ARGV[3] ~= '' then
   local time = redis.call('TIME')
   redis.call('ZADD', KEYS[1], string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[3]), ARGV[1])
 end

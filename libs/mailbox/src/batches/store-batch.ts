@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { batchesKey, encodeWakeUp, LIMITS, ShellfleetError, toCanonicalJson } from '@shellfleet/protocol';
+import { encodeWakeUp, isShellfleetError, LIMITS, ShellfleetError, toCanonicalJson } from '@shellfleet/protocol';
 import { asArray, asString, retentionOf, throwQueueError } from '@shellfleet/redis';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
 import { defineBatchScript } from '../scripts.ts';
 import { type BatchAccess, batchMember, runOnBatch } from './access.ts';
+import { dropName, expireName, keepName, keepNameFor, readNameTime } from './names.ts';
 import { cutPieces, sealPiece } from './pieces.ts';
 import type { StoredTask } from './read-batch.ts';
 
@@ -11,6 +12,7 @@ import type { StoredTask } from './read-batch.ts';
 //     expires unless its submitter goes on.
 // DETACH-2. The batch is noted for the hosts before the commit and after it. So a host finds each committed batch,
 //     wherever its submitter dies.
+// DETACH-3. What was committed is not removed before its end, whatever answer its submitter has lost.
 
 const claimScript = defineBatchScript('claim');
 const storeScript = defineBatchScript('store');
@@ -65,16 +67,19 @@ export async function storeBatch(access: BatchAccess, batch: NewBatch): Promise<
   const [claimed, , phase, known] = asArray(await runOnBatch(access, claimScript, claim), claimScript.name);
   if (claimed !== 1 && (known !== digest || phase === 'storing')) throw nameInUse(access, asString(phase));
   if (claimed !== 1) return 'same';
-  const { redis, keys } = access;
-  await redis.zadd(batchesKey(keys.namespace, keys.tenant), '+inf', keys.name).catch(throwQueueError);
-  await noteBatch(access);
   try {
+    await keepNameFor(access, STORING_MS);
+    await noteBatch(access);
     await storePieces(access, batch.id, 'tasks', tasks);
     await storePieces(access, batch.id, 'files', files);
+    await keepName(access);
     if ((await runOnBatch(access, commitScript, [batch.id, files.length])) !== 1) throw removedMeanwhile(access);
   } catch (error) {
-    await removeBatch(access, batch.id).catch(() => {});
-    throw error;
+    const removed = await removeIn(access, batch.id, 'storing').catch(() => undefined);
+    // The reply to the commit was lost, and hosts may already drive the batch.
+    const isCommitted =
+      removed === REMOVED.hasOtherState && isShellfleetError(error) && error.code !== 'BATCH_NOT_FOUND';
+    if (!isCommitted) throw error;
   }
   await noteBatch(access);
   return 'stored';
@@ -159,8 +164,8 @@ async function storePieces(
 }
 
 /**
- * Ends a batch that nobody has driven, and asks the driver of another one to end it: running tasks end as
- * cancellations. Resolves with `over` for a batch that had ended.
+ * Ends a batch that nobody has driven, also while it is stored, and asks the driver of another one to end it: running
+ * tasks end as cancellations. Resolves with `over` for a batch that had ended.
  */
 export async function cancelBatch(
   access: BatchAccess,
@@ -174,22 +179,20 @@ export async function cancelBatch(
   return reply === 1 ? 'ended' : reply === 2 ? 'asked' : 'over';
 }
 
-/** Removes a batch that has ended. Resolves with false when it has not. */
+/** Removes a batch that has ended, or is unknown by now. Resolves with false when it has not ended. */
 export async function removeBatch(access: BatchAccess, id: string): Promise<boolean> {
-  if ((await runOnBatch(access, removeScript, [id])) !== 1) return false;
-  const { redis, keys } = access;
-  await redis.zrem(batchesKey(keys.namespace, keys.tenant), keys.name).catch(throwQueueError);
-  return true;
+  return (await removeIn(access, id, 'ended')) !== REMOVED.hasOtherState;
 }
 
-/** Keeps the name of an ended batch in the list of its tenant for the retention, and drops those whose time is over. */
-export async function expireName({ redis, keys }: BatchAccess): Promise<void> {
-  const [seconds = 0] = await redis.time().catch(throwQueueError);
-  const now = Number(seconds) * 1_000;
-  const list = batchesKey(keys.namespace, keys.tenant);
-  const expiresAt = now + retentionOf(redis, keys.namespace);
-  await redis.zadd(list, expiresAt, keys.name).catch(throwQueueError);
-  await redis.zremrangebyscore(list, '-inf', now).catch(throwQueueError);
+/** Replies of the script `remove`. */
+const REMOVED = { removed: 1, hasOtherState: 0 } as const;
+
+/** Removes a batch that has a state, and its name from the list of its tenant. Resolves with the script's reply. */
+async function removeIn(access: BatchAccess, id: string, phase: 'storing' | 'ended'): Promise<unknown> {
+  const time = await readNameTime(access);
+  const reply = await runOnBatch(access, removeScript, [id, phase]);
+  if (reply === REMOVED.removed) await dropName(access, time);
+  return reply;
 }
 
 function nameInUse({ keys: { name, tenant } }: BatchAccess, phase: string): ShellfleetError {
@@ -204,7 +207,7 @@ function nameInUse({ keys: { name, tenant } }: BatchAccess, phase: string): Shel
 function removedMeanwhile({ keys: { name } }: BatchAccess): ShellfleetError {
   return new ShellfleetError(
     'BATCH_NOT_FOUND',
-    `The batch ${name} was removed while it was submitted, or Redis lost a part of it. Submit it again.`,
+    `The batch ${name} was cancelled or removed while it was submitted, or Redis lost a part of it. Submit it again.`,
     { name },
   );
 }

@@ -8,6 +8,7 @@ local now = now_ms()
 if phase == 'running' and taker == ARGV[2] then return {1, id, fence, redis.call('XLEN', results)} end
 local left = phase == 'running' and host ~= ARGV[1] and tonumber(lease_until or 0) - now or 0
 if (phase ~= 'waiting' and phase ~= 'running') or left > 0 then return {0, phase or '', text_of(left)} end
+write_when_full()
 fence = redis.call('HINCRBY', state, 'fence', 1)
 redis.call('HSET', state, 'state', 'running', 'host', ARGV[1], 'taker', ARGV[2], 'leaseUntil', text_of(now + ARGV[3]))
 if not started then redis.call('HSET', state, 'startedAt', text_of(now)) end
