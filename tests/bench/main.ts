@@ -10,8 +10,8 @@ import { startRows } from './start-rows.ts';
 import { takeFigures } from './take-figures.ts';
 import { checkTargets } from './targets.ts';
 
-// `npm run bench -- [--quick] [--no-gate] [--record] [--only PART,…]`: measures every row in one run, writes the
-// figures to bench-results/ and stdout, and checks the targets and the comparison with recorded runs.
+// `npm run bench -- [--quick] [--no-gate] [--record] [--metrics] [--only PART,…]`: measures every row in one run,
+// writes the figures to bench-results/ and stdout, and checks the targets and the comparison with recorded runs.
 
 const docs = join(checkoutRoot, 'docs');
 

@@ -9,6 +9,8 @@ export interface Plan {
   gate: boolean;
   /** Whether the run is written to docs/. */
   record: boolean;
+  /** Whether the worker serves metrics, which are then read as a Prometheus reads them. */
+  metrics: boolean;
   /** Parts that are measured. The row of Shellfleet always is. */
   parts: readonly Part[];
   rounds: number;
@@ -46,7 +48,7 @@ const EXTRAS = ['floods', 'tool-calls', 'cli', 'output'] as const;
 const PARTS = [...OTHER_ROWS, ...EXTRAS];
 export type Part = (typeof PARTS)[number];
 
-type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'parts'>;
+type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'metrics' | 'parts'>;
 
 /**
  * Warm-up of the rows with Redis. A worker is slower by up to a half in its first 15,000 commands, while V8 compiles
@@ -147,17 +149,19 @@ export function readPlan(args: string[]): Plan {
     quick: { type: 'boolean', default: false },
     'no-gate': { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
+    metrics: { type: 'boolean', default: false },
     only: { type: 'string' },
   } as const;
   const { values } = parseArgs({ args, options });
-  const { quick: isQuick, only, record } = values;
-  if (record && (isQuick || only !== undefined))
-    throw new Error('--record is for whole runs: leave out --quick and --only');
+  const { quick: isQuick, only, record, metrics } = values;
+  if (record && (isQuick || metrics || only !== undefined))
+    throw new Error('--record is for whole runs: leave out --quick, --metrics and --only');
   return {
     ...(isQuick ? quick : full),
     quick: isQuick,
     gate: !values['no-gate'],
     record,
+    metrics,
     parts: only !== undefined ? readParts(only) : isQuick ? PARTS.filter((part) => !slowToPrepare.has(part)) : PARTS,
   };
 }

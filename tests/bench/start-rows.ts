@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensureRedis, type Machine } from '@shellfleet/setup';
 import Docker from 'dockerode';
+import { freePort } from '../support/redis-process.ts';
 import { slotsFor } from '../support/slots-for.ts';
 import { RedisProbe } from './measure/redis-probe.ts';
+import { scrape } from './measure/scrape.ts';
 import { OTHER_ROWS, type Part, type Plan } from './plan.ts';
 import { createBullmqRow } from './rows/bullmq.ts';
 import { createDockerAttachRow } from './rows/docker-attach.ts';
@@ -65,7 +67,9 @@ export async function startRows(
     slots,
   });
   const slots = slotsFor(plan.few.sessions + IDLE_SESSIONS + 4);
-  const shellfleet = keep(await createShellfleetRow({ ...workerOf('bench', slots), docker }));
+  const metricsPort = plan.metrics ? await freePort() : undefined;
+  const shellfleet = keep(await createShellfleetRow({ ...workerOf('bench', slots), docker, metricsPort }));
+  if (metricsPort !== undefined) cleanup.use(scrape(metricsPort, report));
   const toolWorker = workerOf('bench-tools', 1);
   return { rows: [...rows, shellfleet], shellfleet, toolWorker, ...probes, report };
 }

@@ -15,6 +15,8 @@ export interface WorkerOptions {
   tools?: string[];
   /** Path of a configuration file. */
   configPath?: string;
+  /** Port of the metrics. Default: none are kept. */
+  metricsPort?: number | undefined;
 }
 
 /** Starts a worker as it is published, compiled, and resolves when it reports that it is ready. */
@@ -31,6 +33,7 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
     SHELLFLEET_SEAL_KEY: sealKeys.join(','),
     SHELLFLEET_LOG_LEVEL: 'warn',
     ...(options.configPath && { SHELLFLEET_CONFIG: options.configPath }),
+    ...(options.metricsPort && { SHELLFLEET_METRICS_PORT: String(options.metricsPort) }),
     ...(options.tools && { SHELLFLEET_TOOLS: options.tools.join(',') }),
   };
   const program = await compileWorker();
