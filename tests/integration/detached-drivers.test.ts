@@ -126,18 +126,18 @@ describe('a detached batch', () => {
 
   test('goes on at another host, and runs each task once, when its worker stops', async () => {
     const ran = join(directory, 'handed-over');
-    const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
+    const ids = Array.from({ length: 12 }, (_, n) => `t${n}`);
     const tasks = ids.map((id) => ({ id, script: [`sleep 0.1; echo ${id} >> ${ran}`, `echo ${id}`] }));
     const batch = await submit('handed', tasks, { concurrency: 3 });
     await until(
       () => linesOf(ran),
-      (lines) => lines.length >= 5,
+      (lines) => lines.length >= 3,
     );
     const { host } = (await readBatch(batch.access)) ?? {};
     await drivers.find(({ id }) => id === host)?.leave();
     const ended = await untilEnded(batch);
     expect(ended?.host).not.toBe(host);
-    expect(ended).toMatchObject({ lines: 30, totals: { tasks: 30, passed: 30 } });
+    expect(ended).toMatchObject({ lines: 12, totals: { tasks: 12, passed: 12 } });
     expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
     const results = await resultsOf(batch);
     expect(results.map(({ id, attempts }) => `${id} ${attempts}`).sort()).toEqual(ids.map((id) => `${id} 1`).sort());

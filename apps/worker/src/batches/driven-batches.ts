@@ -57,7 +57,11 @@ export function driveBatches(host: HostServices, mayTake: () => boolean): Driven
     get count() {
       return worker.count;
     },
-    look: rounds.now,
+    async look() {
+      await rounds.now();
+      // The first call may have joined a round that had looked before.
+      await rounds.now();
+    },
     handOver: () => worker.handOver(),
     async close() {
       worker.close();

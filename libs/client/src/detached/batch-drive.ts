@@ -57,6 +57,8 @@ export class BatchDrive {
   readonly #earlier = new EarlierCounts();
   /** Aborts to end the batch. */
   readonly #stop = new AbortController();
+  /** The last renewal of the lease, which never rejects. */
+  #renewal: Promise<void> = Promise.resolve();
   #view: FleetView | undefined;
   #batch: Batch | undefined;
   /** Aborts when this process leaves the batch to another driver. */
@@ -68,7 +70,9 @@ export class BatchDrive {
 
   /** Drives the batch. Never rejects. */
   async run(): Promise<DriveEnd> {
-    const renewing = setInterval(() => void this.#renew(), RENEW_BATCH_EVERY_MS);
+    const renewing = setInterval(() => {
+      this.#renewal = this.#renew();
+    }, RENEW_BATCH_EVERY_MS);
     try {
       const end = await this.#drive();
       this.#left.signal.throwIfAborted();
@@ -178,6 +182,9 @@ export class BatchDrive {
     } catch {
       // The lease is lost, or Redis is away.
     }
+    // The end of a renewal would put off the look of the next driver.
+    this.#held.lose();
+    await this.#renewal;
     await releaseBatch(this.#given.lease).catch(() => {});
     return { type: 'left', because: this.#left.signal.reason ?? cause };
   }
