@@ -149,8 +149,32 @@ describe('a detached batch', () => {
     expect(await storeOutputs(lease, 'a#2', [{ path: '/small', packed: Buffer.from('two') }])).toMatchObject({
       '/small': { code: 'FILE_TOO_LARGE', message: expect.stringContaining('1024 MiB') },
     });
-    expect(await readOutput(access, batch.id, 'a#1', '/small')).toEqual(Buffer.from('one'));
+    const readSmall = () => readOutput(access, batch.id, 'a#1', '/small');
+    expect(await readSmall()).toEqual(Buffer.from('one'));
+    // The next run has no such output, or one that does not fit, and nothing of the earlier one stays.
+    await storeOutputs(lease, 'a#1', [{ path: '/small', packed: large }]);
+    expect(await readSmall()).toBeUndefined();
+    await redis.hset(access.keys.state, 'resultBytes', 0);
+    await storeOutputs(lease, 'a#1', [{ path: '/small', packed: Buffer.from('again') }]);
+    await storeOutputs(lease, 'a#1', [{ path: '/small', packed: undefined }]);
+    expect([await readSmall(), await redis.hget(access.keys.state, 'outputBytes')]).toEqual([undefined, '0']);
     expect(await readOutput(access, batch.id, 'a#2', '/small')).toBeUndefined();
+  });
+
+  test('tells that a part of it is missing, and does not read as a shorter batch', async () => {
+    const tasks = Array.from({ length: 3 }, (_, n) => ({ task: { id: `${n}`, script: 'x'.repeat(600_000) } }));
+    const batch = newBatch({ tasks });
+    await storeBatch(access, batch);
+    const lease = await takeAs('h1');
+    await appendResults(lease, ['1']);
+    await appendResults(lease, ['2']);
+    await redis.hdel(access.keys.tasks, '2');
+    const missing = { code: 'BATCH_NOT_FOUND', message: expect.stringContaining('no longer all of the batch nightly') };
+    await expect(Array.fromAsync(readTasks(access, batch.id))).rejects.toMatchObject(missing);
+    await redis.xdel(access.keys.results, '1-0');
+    await expect(storedLines(batch.id)).rejects.toMatchObject(missing);
+    await redis.del(access.keys.state, access.keys.results);
+    await expect(storedLines(batch.id)).rejects.toMatchObject(missing);
   });
 
   test('expires as a whole after its end, and is then forgotten', async () => {

@@ -175,6 +175,24 @@ describe('a look at a detached batch', () => {
   });
 });
 
+describe('a look for detached batches', () => {
+  test('finds first what has waited longest, and drops what is no name', async () => {
+    const { batchesNoted, batches } = access.fleet;
+    await redis.zadd(batches, Date.now() - 60_000, 't1 orphaned');
+    await redis.lpush(
+      batchesNoted,
+      't2 orphaned',
+      `t2 ${'x'.repeat(65)}`,
+      `${'t'.repeat(129)} x`,
+      't2 ../x',
+      't1 orphaned',
+    );
+    const names = (await readDueBatches(redis, access.fleet, 10)).map(({ tenant, name }) => `${tenant} ${name}`);
+    expect(names).toEqual(['t1 orphaned', 't2 orphaned']);
+    expect(await redis.zcard(batches)).toBe(2);
+  });
+});
+
 describe('a full Redis', () => {
   test('lets a batch be renewed, cancelled, handed over and ended', async () => {
     await using full = await startOwnRedis();

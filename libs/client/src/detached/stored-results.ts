@@ -123,24 +123,25 @@ export class StoredResults implements BatchStore, BatchResults {
     repeat: number,
     { id, outputs }: TaskResult,
   ): Promise<Record<string, TaskOutput> | undefined> {
-    if (outputs === undefined) return undefined;
     const errors: Record<string, WireError> = {};
-    const packed: { path: string; packed: Buffer }[] = [];
-    for (const [path, { path: local, error }] of Object.entries(outputs)) {
-      if (local === undefined) errors[path] = error ?? ensureShellfleetError(undefined).toJSON();
-      else
-        await packPath(local, LIMITS.detachedTaskOutputBytes).then(
-          (bytes) => packed.push({ path, packed: bytes }),
-          (cause: unknown) => {
-            errors[path] = ensureShellfleetError(cause).toJSON();
-          },
-        );
+    const pack = (path: string, local: string) =>
+      packPath(local, LIMITS.detachedTaskOutputBytes).catch((cause: unknown) => {
+        errors[path] = ensureShellfleetError(cause).toJSON();
+        return undefined;
+      });
+    const packed: { path: string; packed: Buffer | undefined }[] = [];
+    // An earlier driver may have stored outputs that there are not now.
+    for (const path of Object.keys(task.outputs ?? {})) {
+      const { path: local, error } = outputs?.[path] ?? {};
+      if (error !== undefined) errors[path] = error;
+      packed.push({ path, packed: local === undefined ? undefined : await pack(path, local) });
     }
     const { lease, retry } = this.#given;
     const stored = retry(() => storeOutputs(lease, id, packed)).catch((error: unknown) => {
       throw this.#failed(error);
     });
     Object.assign(errors, await stored);
+    if (outputs === undefined) return undefined;
     await this.places.removeOutputs({ id: task.id, repeat });
     const told = Object.keys(outputs).map((path): [string, TaskOutput] => {
       const error = errors[path];

@@ -76,25 +76,28 @@ async function appendPiece(lease: BatchLease, piece: Buffer, lines: number): Pro
 }
 
 /**
- * Stores packed outputs of a run of a task, in place of earlier ones of it. Resolves with the errors of those that do
- * not fit, by their paths. Throws LEASE_LOST.
+ * Stores packed outputs of a run of a task, in place of earlier ones of it. An earlier one is removed also when there
+ * is none now, or it does not fit. Resolves with the errors of those that do not fit, by their paths. Throws LEASE_LOST.
  */
 export async function storeOutputs(
   lease: BatchLease,
   run: string,
-  outputs: readonly { path: string; packed: Uint8Array }[],
+  outputs: readonly { path: string; packed: Uint8Array | undefined }[],
 ): Promise<Record<string, WireError>> {
   const { sealer, keys, id } = lease;
   const errors: [string, WireError][] = [];
   let left: number = LIMITS.detachedTaskOutputBytes;
   for (const { path, packed } of outputs) {
     const part = outputName(run, path);
-    const sealed = sealer.seal(packed, sealPlace('batch-output', keys, { batch: keys.name, id, part }));
+    const place = sealPlace('batch-output', keys, { batch: keys.name, id, part });
+    const sealed = packed === undefined ? '' : sealer.seal(packed, place);
     const fits = sealed.length <= left;
-    const stored = fits && (await runAsDriver(lease, storeOutputScript, [part, sealed, LIMITS.detachedOutputBytes]));
+    const args = [part, fits ? sealed : '', LIMITS.detachedOutputBytes];
+    const stored = await runAsDriver(lease, storeOutputScript, args);
     if (stored === 0) throw leaseLost(lease);
-    if (stored === 1) left -= sealed.length;
-    else errors.push([path, fits ? batchIsFull(path) : taskIsFull(path)]);
+    if (!fits) errors.push([path, taskIsFull(path)]);
+    else if (stored === 1) left -= sealed.length;
+    else errors.push([path, batchIsFull(path)]);
   }
   return Object.fromEntries(errors);
 }

@@ -1,12 +1,15 @@
 -- due: list detached batches at which a host should look now. Another host looks at them later.
 -- KEYS 1 batches-noted · 2 batches
--- ARGV 1 the most to list · 2 ms until another host looks at them
+-- ARGV 1 the most to list · 2 ms until another host looks at them · 3, 4 most characters of a tenant and of a name
 -- Returns names with their new scores, alternately
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
--- Any client may note any text, so only names of batches are kept.
+-- Any client may note any text, so only names of batches are kept. What has waited longer is listed before them.
 for _, item in ipairs(redis.call('RPOP', KEYS[1], 1000) or {}) do
-  if string.match(item, '^[%w._-]+ [%w._-]+$') then redis.call('ZADD', KEYS[2], 0, item) end
+  local tenant, name = string.match(item, '^([%w._-]+) ([%w._-]+)$')
+  if tenant and #tenant <= tonumber(ARGV[3]) and #name <= tonumber(ARGV[4]) then
+    redis.call('ZADD', KEYS[2], 'LT', string.format('%.0f', now), item)
+  end
 end
 local found, later = {}, string.format('%.0f', now + ARGV[2])
 for _, item in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', string.format('%.0f', now), 'BYSCORE', 'LIMIT', 0, ARGV[1])) do

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { batchKeys, type FleetKeys } from '@shellfleet/protocol';
+import { batchKeys, type FleetKeys, LIMITS } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, runScript, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineBatchScript, definePlainScript } from '../scripts.ts';
@@ -26,7 +26,8 @@ export interface DueBatch {
 
 /** Returns up to `most` batches that may wait for a driver. For some seconds no other host gets them. */
 export async function readDueBatches(redis: Redis, fleet: FleetKeys, most: number): Promise<DueBatch[]> {
-  const reply = await runScript(redis, dueScript, [fleet.batchesNoted, fleet.batches], [most, LOOK_MS]);
+  const args = [most, LOOK_MS, LIMITS.idChars, LIMITS.batchNameChars];
+  const reply = await runScript(redis, dueScript, [fleet.batchesNoted, fleet.batches], args);
   return toDue(asArray(reply, dueScript.name).map(asString));
 }
 

@@ -1,4 +1,4 @@
-import { tryJson, type WireError, wireErrorSchema } from '@shellfleet/protocol';
+import { ShellfleetError, tryJson, type WireError, wireErrorSchema } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
 import type { BatchAccess } from './access.ts';
@@ -94,14 +94,18 @@ async function readSealedField({ redis, sealer, keys }: BatchAccess, id: string,
   return tryJson(sealer.open(sealed, sealPlace(`batch-${field}`, keys, { batch: keys.name, id, part: '' })));
 }
 
-/** Yields the tasks of a batch in their order. */
+/** Yields the tasks of a batch in their order. Throws BATCH_NOT_FOUND when Redis has not all of them any more. */
 export async function* readTasks(access: BatchAccess, id: string): AsyncGenerator<StoredTask> {
   const { redis, keys } = access;
   const lines = new LineJoiner();
   for (let number = 0; ; number++) {
     const part = String(number);
     const sealed = await redis.hget(keys.tasks, part).catch(throwQueueError);
-    if (sealed === null) return;
+    if (sealed === null) {
+      const [storedId, pieces] = await redis.hmget(keys.state, 'id', 'pieces').catch(throwQueueError);
+      if (storedId !== id || Number(pieces) !== number) throw notWhole(access);
+      return;
+    }
     for (const line of lines.add(await openPiece(access, 'batch-tasks', { id, part }, sealed)))
       yield JSON.parse(line) as StoredTask;
   }
@@ -126,7 +130,7 @@ const PIECES_AT_ONCE = 8;
 
 /**
  * Yields the result lines so far, from the piece `from` on (0: all). `next` is where a later call continues. It stands
- * behind whole lines only.
+ * behind whole lines only. Throws BATCH_NOT_FOUND when Redis has not all of them any more.
  */
 export async function* readResultLines(
   access: BatchAccess,
@@ -139,15 +143,26 @@ export async function* readResultLines(
     const range = redis.xrange(keys.results, `(${after}-0`, '+', 'COUNT', PIECES_AT_ONCE);
     const entries = await range.catch(throwQueueError);
     for (const [streamId, [, count, , sealed = '']] of entries) {
-      after = Number(streamId.split('-')[0]);
+      const number = Number(streamId.split('-')[0]);
+      if (number !== after + 1) throw notWhole(access);
+      after = number;
       if (count === '-1') joiner.clear();
       else {
         const lines = joiner.add(await openPiece(access, 'batch-results', { id, part: String(after) }, sealed));
         if (count !== '0') yield { next: after, lines };
       }
     }
-    if (entries.length < PIECES_AT_ONCE) return;
+    if (entries.length < PIECES_AT_ONCE) break;
   }
+  if ((await redis.hget(keys.state, 'id').catch(throwQueueError)) !== id) throw notWhole(access);
+}
+
+function notWhole({ keys: { name } }: BatchAccess): ShellfleetError {
+  return new ShellfleetError(
+    'BATCH_NOT_FOUND',
+    `Redis has no longer all of the batch ${name}: it was removed, its retention is over, or Redis lost a part of it.`,
+    { name },
+  );
 }
 
 /** Reads an output of a run of a task, packed. Resolves with undefined when it is not stored. */
