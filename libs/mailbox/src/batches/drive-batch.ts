@@ -77,7 +77,8 @@ async function appendPiece(lease: BatchLease, piece: Buffer, lines: number): Pro
 
 /**
  * Stores packed outputs of a run of a task, in place of earlier ones of it. An earlier one is removed also when there
- * is none now, or it does not fit. Resolves with the errors of those that do not fit, by their paths. Throws LEASE_LOST.
+ * is none now, or when it does not fit. Resolves with the errors of those that do not fit, by their paths. Throws
+ * LEASE_LOST.
  */
 export async function storeOutputs(
   lease: BatchLease,
