@@ -3,7 +3,7 @@ import { type Batch, type BatchOptions, ShellfleetError } from '@shellfleet/clie
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { refuseForDetached, registerDetached, submitDetached } from './batch-detached.ts';
 import { describeProgress, describeTask } from './batch-line.ts';
-import { type ReportFlags, refuseComparison, reportOptions, writeReport } from './batch-report-flags.ts';
+import { isSpecial, type ReportFlags, refuseReport, reportOptions, writeReport } from './batch-report-flags.ts';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -131,7 +131,7 @@ async function run(context: Context, file: string, flags: Flags & { out: string 
   if (only !== undefined && !resume) throw onlyWithResume();
   if (junit !== undefined && isSpecial(out)) throw needsFile('--junit', out);
   if (report !== undefined && isSpecial(out)) throw needsFile('--report', out);
-  refuseComparison(flags);
+  await refuseReport(flags);
   const { common, others } = toOptions(flags);
   await using tasks = await openTaskFile(file, common);
   await context.withFleet(async (fleet) => {
@@ -167,9 +167,6 @@ function sayEnd(terminal: CliOutput, { totals, stoppedBy }: Batch, out: string):
   if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline. --resume continues it.');
   terminal.say(`${passed} passed, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
 }
-
-/** Tells whether a path is a pipe or a device, which is written to but not read again. */
-const isSpecial = (path: string) => statSync(path, { throwIfNoEntry: false })?.isFile() === false;
 
 function needsFile(flag: string, out: string): ShellfleetError {
   return new ShellfleetError('COMMAND_INVALID', `${flag} reads ${out} at the end, so --out must name a file.`, {

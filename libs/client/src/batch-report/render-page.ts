@@ -19,10 +19,14 @@ export interface ReportTexts {
   /** The earlier results file. */
   earlier: string;
   manifest: BatchManifest | undefined;
+  /** Lines of the results file, and of the earlier one, that are no results. */
+  skipped?: number;
+  skippedBefore?: number;
 }
 
 /** Returns the page, which is complete in itself and cannot connect to anything. */
-export function renderPage(numbers: ReportNumbers, { name, earlier, manifest }: ReportTexts): string {
+export function renderPage(numbers: ReportNumbers, texts: ReportTexts): string {
+  const { name, earlier, manifest } = texts;
   const data = toScriptJson(toPageData(numbers));
   const sections = [
     { id: 'failures', title: 'What did not pass', body: renderFailures(numbers) },
@@ -54,6 +58,7 @@ export function renderPage(numbers: ReportNumbers, { name, earlier, manifest }: 
 <header>
 <h1><bdi>${name}</bdi></h1>
 <p class="muted">${describeTime(numbers)}</p>
+${renderSkipped(texts)}
 <nav aria-label="Sections"><ul>${links}</ul></nav>
 </header>
 <main>
@@ -97,6 +102,14 @@ function describeTime({ begin, end, tasks: all }: ReportNumbers): string {
   if (all === 0) return 'The results file has no task.';
   const day = (ms: number) => new Date(ms).toISOString().replace('T', ' ').slice(0, 19);
   return `${tasks(all)}, from ${day(begin)} to ${day(end)} UTC (${formatMs(end - begin)})`;
+}
+
+function renderSkipped({ earlier, skipped = 0, skippedBefore = 0 }: ReportTexts): Html[] {
+  const left = [
+    { lines: skipped, file: 'the results file' },
+    { lines: skippedBefore, file: earlier },
+  ].filter(({ lines }) => lines > 0);
+  return left.map(({ lines, file }) => html`<p>Lines of ${file} left out, because they are no results: ${lines}</p>`);
 }
 
 function renderSummary({ counts, tasks: all, measures }: ReportNumbers): Html {

@@ -1,3 +1,6 @@
+import { mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Outcome, Result } from '@shellfleet/protocol';
 import { sampleResult } from '@shellfleet/protocol/test-support';
 import { describe, expect, test } from 'vitest';
@@ -10,6 +13,7 @@ import { renderPage } from './render-page.ts';
 import { linkToTasks, readSelection, selectTasks } from './select-tasks.ts';
 import { factsOf } from './task-facts.ts';
 import { HostStays, TIMELINE_BINS } from './timeline.ts';
+import { writeBatchReport } from './write-batch-report.ts';
 
 const BEGIN = Date.parse('2026-01-01T00:00:00Z');
 const at = (ms: number) => new Date(BEGIN + ms).toISOString();
@@ -262,5 +266,26 @@ describe('a report', () => {
   test('of no task is a page as well', () => {
     const page = renderPage(new ReportCollector(undefined).end(), { name: 'none', earlier: '', manifest: undefined });
     expect(page).toContain('The results file has no task.');
+  });
+
+  test('counts lines that are no results, and is written to a device', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'sf-report-'));
+    const [results, report] = [join(directory, 'results'), join(directory, 'report')];
+    const whole = taskResult({ results: [commandAt(0, [1, 1, 1], { output: '' })] });
+    const odd = [
+      { ...whole, startedAt: '' },
+      { ...whole, results: [{ commandId: 's.1' }] },
+      { id: 'a', script: 'true' },
+    ];
+    await writeFile(results, [whole, ...odd].map((line) => `${JSON.stringify(line)}\n`).join(''));
+    await writeBatchReport({ results, report, compareWith: results });
+    const page = await readFile(report, 'utf8');
+    expect(page).toContain('1 task, from 2026-01-01 00:00:00');
+    expect(page).toContain('Lines of the results file left out, because they are no results: 3');
+    expect(page).toContain('Lines of results left out, because they are no results: 3');
+    await symlink('/dev/null', join(directory, 'device'));
+    await writeBatchReport({ results, report: join(directory, 'device') });
+    expect((await stat(join(directory, 'device'))).isCharacterDevice()).toBe(true);
+    await rm(directory, { recursive: true });
   });
 });

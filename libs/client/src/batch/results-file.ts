@@ -107,11 +107,13 @@ export function sessionsOf({ sessionId, attempts, setup, results, grade }: Line)
 
 /** Yields the results of a batch in the order of their ends. Lines that are not whole are skipped. */
 export async function* readBatchResults(path: string): AsyncGenerator<TaskResult> {
+  for await (const result of readEachLine(path)) if (result !== undefined) yield result;
+}
+
+/** Yields the result of each line, or undefined for a line that is not one. */
+export async function* readEachLine(path: string): AsyncGenerator<TaskResult | undefined> {
   try {
-    for await (const text of linesOf(path)) {
-      const parsed = taskResultSchema.safeParse(tryJson(text));
-      if (parsed.success) yield parsed.data;
-    }
+    for await (const text of linesOf(path)) yield taskResultSchema.safeParse(tryJson(text)).data;
   } catch (cause) {
     throw toBatchFileError(path, cause);
   }
