@@ -109,6 +109,7 @@ describe('a support bundle', () => {
       expect.arrayContaining([{ kind: '{session}:state', keys: 2, averageBytes: expect.any(Number) }]),
     );
     expect(texts.get('redis-info.txt')).toMatch(/redis_version:/);
+    expect(texts.get('log-of-h1.jsonl')).toMatch(/^\{.*"msg":.*\}\n/);
     expect(texts.get('workers.log')).toContain('planted password of Redis');
     expect(json('host-configuration.json')).toEqual({
       slots: 1,

@@ -12,6 +12,8 @@ import { describeVariables, readHostConfiguration } from './describe-settings.ts
 
 const MOST_LOG_BYTES = 2_097_152;
 const MOST_SESSIONS = 10_000;
+/** Most bytes of the logs of all hosts. Each host gets the same share. */
+const MOST_HOST_LOG_BYTES = 16_777_216;
 
 export interface BundleSources {
   env: NodeJS.ProcessEnv;
@@ -48,11 +50,36 @@ export async function collect({ env, redisUrl, namespace, withFleet }: BundleSou
     });
   await ofFleet('fleet-configuration.json', async (fleet) => (await fleet.configuration()) ?? 'None was applied.\n');
   await ofFleet('hosts.json', (fleet) => fleet.hosts());
+  await withFleet((fleet) => addHostLogs(fleet, add)).catch(() => {
+    // hosts.json has the reason.
+  });
   await ofFleet('load.json', (fleet) => fleet.load());
   await ofFleet('queue.json', readQueue);
   await add('redis-info.txt', () => withRedis(redisUrl, (redis) => redis.info('everything')));
   await add('keys.json', () => withRedis(redisUrl, (redis) => countKeys(redis, namespace)));
   return files;
+}
+
+/** Adds the last lines of the log of each host that replies. The others have the reason in their file. */
+async function addHostLogs(
+  fleet: Fleet,
+  add: (name: string, read: () => Promise<string>) => Promise<void>,
+): Promise<void> {
+  const hosts = await fleet.hosts();
+  const share = Math.floor(MOST_HOST_LOG_BYTES / hosts.length);
+  await Promise.all(hosts.map(({ id }) => add(`log-of-${id}.jsonl`, () => readHostLog(fleet, id, share))));
+}
+
+/** Reads the end of the log of a host, at most so many bytes in whole lines. */
+async function readHostLog(fleet: Fleet, host: string, mostBytes: number): Promise<string> {
+  const lines: string[] = [];
+  let bytes = 0;
+  for await (const { text } of fleet.hostLog(host)) {
+    lines.push(`${text}\n`);
+    bytes += Buffer.byteLength(text) + 1;
+    while (bytes > mostBytes) bytes -= Buffer.byteLength(lines.shift() ?? '');
+  }
+  return lines.join('');
 }
 
 async function readQueue(fleet: Fleet): Promise<unknown> {
