@@ -17,6 +17,8 @@ export interface OutputPlace {
   isOwn: boolean;
   /** Most that is fetched. An output that is larger has the error FILE_TOO_LARGE. Default: no limit. */
   most?: { bytes: number; files: number } | undefined;
+  /** Function that gets the error of an output that could not be fetched. */
+  onError?: ((error: unknown) => void) | undefined;
 }
 
 /** Returns the places of a task's `outputs`, for one of its runs. */
@@ -70,6 +72,7 @@ export async function fetchOutputs(
       fetched[place.path] = { path: place.local };
     } catch (cause) {
       signal.throwIfAborted();
+      place.onError?.(cause);
       const error = ensureShellfleetError(cause).toJSON();
       if (isOfInfrastructure(error)) throw cause;
       fetched[place.path] = { error };

@@ -105,10 +105,11 @@ export class BatchDrive {
     this.#view = view;
     if (view.namespace !== namespace)
       throw new ShellfleetError('FLEET_CONFLICT', `Redis has another fleet than that of the batch ${name}.`);
+    const onFailed = (error: unknown) => this.#abandon(error);
+    const places = new DetachedPlaces(lease, this.#given.directory, onFailed);
     const store = new StoredResults(view, {
-      ...{ lease, options, places: new DetachedPlaces(lease, this.#given.directory), earlier: this.#earlier },
-      ...{ requireLease: this.#requireLease, retry: this.#retry },
-      onFailed: (error) => this.#abandon(error),
+      ...{ lease, options, places, earlier: this.#earlier },
+      ...{ requireLease: this.#requireLease, retry: this.#retry, onFailed },
       onEarlier: () => {
         if (options.stopOnFailure && this.#earlier.hasFailure) this.#stop.abort(new BatchStop('failure'));
       },

@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BatchLease, readBlob } from '@shellfleet/mailbox';
-import { LIMITS } from '@shellfleet/protocol';
+import { isShellfleetError, LIMITS } from '@shellfleet/protocol';
 import type { Task } from '../batch/task.ts';
 import { type OutputPlace, toFileName } from '../batch/task-outputs.ts';
 import type { TaskPlaces } from '../batch/task-places.ts';
 import { unpackTo } from './unpack-to.ts';
 
-/** Most that one packed file or directory takes on the disk of the driver. */
-const MOST_UNPACKED_BYTES = 1_073_741_824;
+/** Most that the packed files of a batch take on the disk of its driver. */
+const MOST_UNPACKED_BYTES = 4_294_967_296;
+/** Share of the free disk that one of them may take. */
+const SHARE_OF_FREE = 0.5;
+/** Errors of the disk of a driver, which another driver may not have. */
+const OF_THE_DISK = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'];
 /** Most that is fetched of one output, before it is packed. */
 const MOST_FETCHED = { bytes: 16 * LIMITS.detachedTaskOutputBytes, files: 10_000 };
 
@@ -34,10 +38,30 @@ export class DetachedPlaces implements TaskPlaces {
   /** Packed files that are unpacked here, or are being unpacked. */
   readonly #unpacked = new Map<string, Promise<string>>();
 
-  constructor(lease: BatchLease, directory: string) {
+  readonly #onDiskFailed: (error: unknown) => void;
+  /** Bytes that may still be unpacked. */
+  #left: number;
+  /** Ends with the last unpacking. One follows the other, so that each knows what the others have left. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** `onDiskFailed` is called when this machine cannot hold the files, so that no task ends with this as its error. */
+  constructor(
+    lease: BatchLease,
+    directory: string,
+    onDiskFailed: (error: unknown) => void,
+    mostBytes = MOST_UNPACKED_BYTES,
+  ) {
     this.#lease = lease;
     this.#directory = directory;
+    this.#onDiskFailed = onDiskFailed;
+    this.#left = mostBytes;
   }
+
+  /** Takes note of an error of a local file, which may be one of the disk. */
+  readonly noteError = (error: unknown): void => {
+    const { code, cause } = error as { code?: string; cause?: { code?: string } };
+    if (OF_THE_DISK.includes(cause?.code ?? code ?? '')) this.#onDiskFailed(error);
+  };
 
   readonly filesOf = ({ files = {} }: Pick<Task, 'id' | 'files'>, repeat: number): Record<string, string> =>
     Object.fromEntries(
@@ -48,14 +72,17 @@ export class DetachedPlaces implements TaskPlaces {
     );
 
   readonly fileOf = (blob: string): Promise<string> => {
-    const unpacked = this.#unpacked.get(blob) ?? this.#unpack(blob);
+    const known = this.#unpacked.get(blob);
+    if (known !== undefined) return known;
+    const unpacked = this.#last.then(() => this.#unpack(blob));
+    this.#last = unpacked.catch(() => {});
     this.#unpacked.set(blob, unpacked);
     return unpacked;
   };
 
   readonly outputsOf = ({ id, outputs = {} }: Pick<Task, 'id' | 'outputs'>, repeat: number): OutputPlace[] =>
     Object.keys(outputs).map((path, index) => ({
-      ...{ path, isOwn: true, most: MOST_FETCHED },
+      ...{ path, isOwn: true, most: MOST_FETCHED, onError: this.noteError },
       local: join(this.#directoryOf(id, repeat), String(index)),
     }));
 
@@ -71,12 +98,18 @@ export class DetachedPlaces implements TaskPlaces {
   async #unpack(blob: string): Promise<string> {
     // The name comes from the submitter.
     const local = join(this.#directory, 'files', createHash('sha256').update(blob).digest('hex'));
+    const { bavail, bsize } = await statfs(this.#directory);
+    const free = Math.floor(bavail * bsize * SHARE_OF_FREE);
     try {
-      await unpackTo(readBlob(this.#lease, this.#lease.id, blob), local, 'replace', MOST_UNPACKED_BYTES);
+      const packed = readBlob(this.#lease, this.#lease.id, blob);
+      this.#left -= await unpackTo(packed, local, 'replace', Math.min(this.#left, free));
       return local;
     } catch (error) {
+      this.noteError(error);
+      const isTooLarge = isShellfleetError(error) && error.code === 'FILE_TOO_LARGE';
+      if (isTooLarge && free < this.#left) this.#onDiskFailed(error);
       // The next task that needs it tries again.
-      this.#unpacked.delete(blob);
+      if (!isTooLarge) this.#unpacked.delete(blob);
       throw error;
     }
   }

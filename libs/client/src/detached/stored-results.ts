@@ -126,6 +126,7 @@ export class StoredResults implements BatchStore, BatchResults {
     const errors: Record<string, WireError> = {};
     const pack = (path: string, local: string) =>
       packPath(local, LIMITS.detachedTaskOutputBytes).catch((cause: unknown) => {
+        this.places.noteError(cause);
         errors[path] = ensureShellfleetError(cause).toJSON();
         return undefined;
       });

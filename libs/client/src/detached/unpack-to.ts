@@ -11,26 +11,27 @@ import { DIRECTORY_NAME, FILE_NAME } from './pack-path.ts';
 
 /**
  * Unpacks what `packPath` has packed to a path. `replace`: what is there is removed first. `merge`: a directory is
- * merged into the one that is there. Nothing is written outside of the path. Rejects with FILE_TOO_LARGE when the
- * contents are larger than `mostBytes`, with FILE_… or PATH_INVALID.
+ * merged into the one that is there. Nothing is written outside of the path. Resolves with the number of unpacked
+ * bytes. Rejects with FILE_TOO_LARGE when they are more than `mostBytes`, with FILE_… or PATH_INVALID.
  */
 export async function unpackTo(
   packed: AsyncIterable<Uint8Array> | Uint8Array,
   path: string,
   how: 'replace' | 'merge',
   mostBytes: number,
-): Promise<void> {
+): Promise<number> {
   const bytes = packed instanceof Uint8Array ? [packed] : packed;
   try {
     await mkdir(dirname(path), { recursive: true });
     if (how === 'merge') return await unpack(bytes, path, mostBytes);
     const part = `${path}.shellfleet-part`;
     for (const stale of [path, part]) await rm(stale, { recursive: true, force: true });
-    await unpack(bytes, part, mostBytes).catch(async (error: unknown) => {
+    const size = await unpack(bytes, part, mostBytes).catch(async (error: unknown) => {
       await rm(part, { recursive: true, force: true });
       throw error;
     });
     await rename(part, path);
+    return size;
   } catch (error) {
     throw toLocalError(path, error);
   }
@@ -40,7 +41,7 @@ async function unpack(
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   path: string,
   mostBytes: number,
-): Promise<void> {
+): Promise<number> {
   const { extract } = await import('tar-stream');
   const tree = new LocalTree(path, path);
   let root: 'none' | 'file' | 'directory' = 'none';
@@ -78,6 +79,7 @@ async function unpack(
   // The writing fails with the error of the reading, or ends it.
   const ends = await Promise.allSettled([writing(), pipeline(Readable.from(bytes), createGunzip(), limit, archive)]);
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  return mostBytes - left;
 }
 
 async function writeFile(file: LocalFile, entry: AsyncIterable<unknown>, mode: number): Promise<void> {
