@@ -137,6 +137,23 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     );
   });
 
+  test('lets a producer follow all sessions, and tells a reader what it lacks', async () => {
+    const [producer, reader] = await Promise.all([connect('producer'), connect('reader')]);
+    const session = await producer.session('followed');
+    await session.run(':');
+    const after = String(Date.now() - 60_000);
+    for (const allTenants of [true, false])
+      for await (const event of producer.events({ allTenants, after }))
+        if ('sessionId' in event && event.sessionId === 'followed') break;
+    await expect(reader.events({ allTenants: true }).next()).rejects.toMatchObject({
+      code: 'REDIS_UNSUITABLE',
+      message: expect.stringContaining(`\`&${stack.namespace}:????????????:feed:*:*\``),
+      context: { setting: 'acl' },
+    });
+    await session.close();
+    await Promise.all([producer.close(), reader.close()]);
+  });
+
   test('lets a reader read Results and output, and not submit', async () => {
     const [producer, fleet] = await Promise.all([connect('producer'), connect('reader')]);
     const command = await (await producer.session('read')).submit('echo seen');
@@ -199,6 +216,8 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
       ['producer', 'GET', 'other:key'],
       ['producer', 'FLUSHALL'],
       ['producer', 'KEYS', '*'],
+      ['producer', 'PSUBSCRIBE', '*'],
+      ['producer', 'PSUBSCRIBE', 'other:????????????:feed:*:*'],
       ['worker', 'SET', 'other:key', '1'],
       ['worker', 'CONFIG', 'SET', 'maxmemory', '1'],
       ['worker', 'FLUSHALL'],

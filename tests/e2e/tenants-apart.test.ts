@@ -132,6 +132,21 @@ describe('the Redis user of a tenant', () => {
     await batches.remove('of-a');
   });
 
+  test('follows the events of its own sessions, and not those of all tenants', async () => {
+    const [fleet, other] = [fleetOf('a'), fleetOf('b')];
+    const [theirs, own] = [await other.session('theirs'), await fleet.session('own')];
+    const seen: string[] = [];
+    for await (const event of fleet.events({ after: String(Date.now() - 60_000) })) {
+      if (!('sessionId' in event)) continue;
+      seen.push(`${event.tenant} ${event.type}`);
+      if (seen.length === 1) await Promise.all([theirs.close(), own.close()]);
+      if (event.sessionId === 'own' && event.type === 'session.closed') break;
+    }
+    expect(seen.filter((one) => !one.startsWith('a '))).toEqual([]);
+    const all = fleet.events({ allTenants: true }).next();
+    await expect(all).rejects.toMatchObject({ code: 'REDIS_UNSUITABLE' });
+  });
+
   test('cannot do what is an operator’s', async () => {
     const fleet = fleetOf('a');
     const tries = [

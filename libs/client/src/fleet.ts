@@ -149,7 +149,7 @@ export class Fleet implements AsyncDisposable {
   /**
    * Yields what happens from now on: hosts come and go and are drained or cordoned; sessions open, are lost and close;
    * commands end; people are asked and answer. A reader has one connection of its own, and a fleet that nobody reads
-   * does nothing for it. It is for operators: the user of Redis needs `psubscribe` on all channels.
+   * does nothing for it. It is for operators. Throws REDIS_UNSUITABLE if the user of Redis may not subscribe to feeds.
    */
   events(options: FleetEventOptions = {}): AsyncGenerator<FleetEvent> {
     return followFleetEvents(this.#view, options);

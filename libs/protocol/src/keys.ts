@@ -16,6 +16,9 @@ export function parseKeyspace(keyspace: string): { namespace: string; fleetId: s
   return { namespace: keyspace.slice(0, colon), fleetId: keyspace.slice(colon + 1, end < 0 ? undefined : end) };
 }
 
+/** Matches each fleet id. It has the length of an id, so no pattern matches a name at another position of a key. */
+export const ANY_FLEET = '?'.repeat(12);
+
 /** String with the fleet's identity and version. The only key without a keyspace. */
 export const fleetIdentityKey = (namespace: string) => `${namespace}:{x0}:fleet`;
 
@@ -78,6 +81,13 @@ export function sessionKeys(namespace: string, tenant: string, session: string):
     hostsPrefix: hostsPrefix(namespace),
   };
 }
+
+/**
+ * Returns the pattern of the feeds of a tenant's sessions, or of all tenants. It names no fleet, because Redis lets a
+ * user subscribe to a pattern only if the user's access list has the same text.
+ */
+export const feedPattern = (keyspace: string, tenant = '*') =>
+  sessionKeys(toKeyspace(parseKeyspace(keyspace).namespace, ANY_FLEET), tenant, '*').feed;
 
 const wakeUpsPrefix = (namespace: string, tenant: string) => `${namespace}:wakeups:${tenant}:`;
 

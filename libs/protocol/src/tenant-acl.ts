@@ -1,7 +1,9 @@
 import {
+  ANY_FLEET,
   approvalKeys,
   callsKey,
   diskUseKey,
+  feedPattern,
   fleetIdentityKey,
   fleetKeys,
   hostKeys,
@@ -18,15 +20,12 @@ import {
   wakeUpsChannel,
 } from './keys.ts';
 
-/** Matches each fleet id. It has the length of an id, so no pattern matches a name at another position of a key. */
-const ANY_FLEET = '?'.repeat(12);
-
 /** Commands that reach only the keys and channels that they name, and those that a client needs without a key. */
 const COMMANDS = [
   '+@string +@hash +@list +@set +@sortedset +@stream',
   '+del +unlink +exists +type +copy +rename +expire +pexpire +persist +pttl',
   '+eval +evalsha +script|load +multi +exec +discard',
-  '+publish +subscribe +unsubscribe +pubsub|numsub',
+  '+publish +subscribe +unsubscribe +psubscribe +pubsub|numsub',
   '+ping +quit +select +client|setname -@dangerous +info +time',
 ].join(' ');
 
@@ -65,7 +64,7 @@ export function tenantAclLine(namespace: string, tenant: string): string {
     ...[host.alive, host.boot, host.left, host.cordon, host.tools, fleet.knownTools],
   ];
   const channels = [
-    ...[sessionKeys(keyspace, tenant, '*').feed, approvalKeys(keyspace, tenant).feed, toolEventsKey(fleet, tenant)],
+    ...[feedPattern(keyspace, tenant), approvalKeys(keyspace, tenant).feed, toolEventsKey(fleet, tenant)],
     ...[inboxChannel(keyspace, tenant, '*'), wakeUpsChannel(keyspace, tenant, '*')],
   ];
   const noted = [fleet.noted, fleet.batchesNoted, fleet.toolsNoted, host.callers].map((key) => `%W~${key}`);

@@ -1,19 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BriefEvent, readBriefEvents } from '@shellfleet/mailbox';
-import {
-  eventDataSchemas,
-  FLEET_SESSION_EVENTS,
-  type FleetEvent,
-  type FleetSessionEvent,
-  OUTCOMES,
-  parseOrThrow,
-  sessionIdSchema,
-  sessionKeys,
-  tenantIdSchema,
-  tenantKeys,
-  toCommandId,
-  tryJson,
-} from '@shellfleet/protocol';
+import { type FleetEvent, type FleetSessionEvent, type HostInfo, parseOrThrow } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
@@ -21,7 +7,11 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 import { hostChanges } from '../hosts/host-changes.ts';
 import { listHosts } from '../hosts/list-hosts.ts';
 import { FeedWatch } from './feed-watch.ts';
-import { findTenants } from './list-sessions.ts';
+import { readSessions, readStored, SortedEvents, TOGETHER } from './stored-events.ts';
+
+// EVENTS-1. With a start, what happened before the subscription is read from the streams of all sessions, and what
+//     happens later is read by messages. An id divides both, so no event is yielded twice, or left out.
+// EVENTS-2. The number of events and sessions in memory is limited, whatever the number of stored ones.
 
 export interface FleetEventOptions {
   /**
@@ -55,9 +45,8 @@ const ROUND_MS = 250;
 const HOSTS_EVERY_MS = 1_000;
 /** Time by which events of different sessions may be read in another order than that of their ids. */
 const OVERLAP_MS = 2_000;
-const PAGE = 500;
-/** Sessions that are read together. */
-const TOGETHER = 50;
+/** Sequence number that is later than all others of a millisecond. */
+const LAST_SEQ = 2n ** 64n - 1n;
 
 const afterSchema = z.string().regex(/^\d{1,15}(?:-\d{1,20})?$/, 'must be the id of an event, or a time in ms');
 
@@ -68,22 +57,38 @@ export async function* followFleetEvents(
 ): AsyncGenerator<FleetEvent> {
   const given = after === undefined ? undefined : parseOrThrow(afterSchema, after, 'COMMAND_INVALID', '`after`');
   const tenant = allTenants ? undefined : context.tenant;
-  const startMs = given === undefined ? await readTimeMs(context.redis) : Number(given.split('-')[0]) - OVERLAP_MS;
-  using watch = new FeedWatch(context.openSubscriber(), context.namespace, tenant, `${Math.max(0, startMs)}-0`);
+  const from = `${given === undefined ? 0 : Math.max(0, Number(given.split('-')[0]) - OVERLAP_MS)}-0`;
+  if (!follow) {
+    if (given !== undefined) yield* readStored(context, tenant, { after: from, until: await now(context) }, signal);
+    return;
+  }
+  const before = await now(context);
+  using watch = new FeedWatch(context.openSubscriber(), context.namespace, tenant);
   await watch.subscribed;
-  if (given !== undefined) await noteAll(context, tenant, watch);
-  let hosts = await listHosts(context);
+  const hosts = await listHosts(context);
+  const start = given === undefined ? before : await now(context);
+  watch.begin(start);
+  if (given !== undefined) yield* readStored(context, tenant, { after: from, until: start }, signal);
+  yield* followAll(context, watch, hosts, signal);
+}
+
+async function* followAll(
+  context: EventsContext,
+  watch: FeedWatch,
+  known: HostInfo[],
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FleetEvent> {
+  let hosts = known;
   let hostsAt = performance.now();
   for (;;) {
     signal?.throwIfAborted();
     if (watch.takeGap()) yield { at: new Date().toISOString(), type: 'events.missed' };
-    yield* await retryWhileRedisIsDown(() => readChanged(context, watch), signal, { errorReplies: 'throw' });
-    if (!follow) return;
+    yield* readChanged(context, watch, signal);
     if (performance.now() - hostsAt >= HOSTS_EVERY_MS) {
-      const now = await retryWhileRedisIsDown(() => listHosts(context), signal, { errorReplies: 'throw' });
+      const found = await retryWhileRedisIsDown(() => listHosts(context), signal, { errorReplies: 'throw' });
       const at = new Date().toISOString();
-      for (const change of hostChanges(hosts, now)) yield { at, ...change };
-      hosts = now;
+      for (const change of hostChanges(hosts, found)) yield { at, ...change };
+      hosts = found;
       hostsAt = performance.now();
     }
     await watch.wait(HOSTS_EVERY_MS, signal);
@@ -92,84 +97,27 @@ export async function* followFleetEvents(
   }
 }
 
-async function readTimeMs(redis: Redis): Promise<number> {
+/** Returns an id that is later than those of all events until now, and earlier than those of all that follow. */
+async function now({ redis }: FleetContext): Promise<string> {
   const [seconds, micros] = await redis.time().catch(throwQueueError);
-  return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  // Events of the same millisecond follow until it is over.
+  await delay(2);
+  return `${Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)}-${LAST_SEQ}`;
 }
 
-/** Notes all sessions that Redis has, open or closed. */
-async function noteAll(context: FleetContext, tenant: string | undefined, watch: FeedWatch) {
-  const { redis, namespace } = context;
-  for (const name of tenant === undefined ? await findTenants(context) : [tenant]) {
-    const { index, closed } = tenantKeys(namespace, name);
-    const [open, ended] = await Promise.all([redis.zrange(index, '0', '-1'), redis.zrange(closed, '0', '-1')]).catch(
-      throwQueueError,
-    );
-    for (const session of [...open, ...ended]) watch.note(`${name}:${session}`);
+/** Yields the events of the sessions that have changed by now. */
+async function* readChanged(
+  context: FleetContext,
+  watch: FeedWatch,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<FleetSessionEvent> {
+  const sorted = new SortedEvents();
+  for (let left = watch.changed; left > 0; left -= TOGETHER) {
+    for await (const { member, events, last } of readSessions(context, watch.take(Math.min(left, TOGETHER)), signal)) {
+      watch.wasRead(member, last);
+      sorted.add(events);
+      if (sorted.isFull) yield* sorted.take();
+    }
   }
-}
-
-/** Reads the events of the sessions that have changed. Those that could not be read are read the next time. */
-async function readChanged(context: FleetContext, watch: FeedWatch): Promise<FleetSessionEvent[]> {
-  const changed = watch.take();
-  const read: ReadSession[] = [];
-  try {
-    for (let at = 0; at < changed.length; at += TOGETHER)
-      read.push(...(await Promise.all(changed.slice(at, at + TOGETHER).map((one) => readSession(context, one)))));
-  } catch (error) {
-    for (const { member } of changed) watch.note(member);
-    throw error;
-  }
-  for (const { member, last } of read) if (last !== undefined) watch.wasRead(member, last);
-  return read.flatMap(({ events }) => events).sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? -1 : 1));
-}
-
-interface ReadSession {
-  member: string;
-  events: FleetSessionEvent[];
-  /** Id of the last event that was read, if there was any. */
-  last: string | undefined;
-}
-
-async function readSession(
-  { redis, namespace }: FleetContext,
-  { member, after }: { member: string; after: string },
-): Promise<ReadSession> {
-  const [tenant = '', session = ''] = member.split(':');
-  // Any process may publish to a channel.
-  if (!tenantIdSchema.safeParse(tenant).success || !sessionIdSchema.safeParse(session).success)
-    return { member, events: [], last: undefined };
-  const keys = sessionKeys(namespace, tenant, session);
-  const found: FleetSessionEvent[] = [];
-  for (let last: string | undefined; ; ) {
-    const page = await readBriefEvents(redis, keys, last ?? after, PAGE);
-    for (const event of page.events) found.push(...toFleetEvent(event, tenant, session));
-    last = page.last ?? last;
-    if (!page.more) return { member, events: found, last };
-  }
-}
-
-const typeSchema = z.enum(FLEET_SESSION_EVENTS);
-const outcomeSchema = z.enum(OUTCOMES);
-/** The reason of a request is sealed. */
-const requestSchema = z.object({ id: z.string(), expiresAt: z.string() });
-
-/** Returns the event, if it is one that operators follow, and valid: the stream is untrusted. */
-function toFleetEvent({ id, type: given, entryId, data }: BriefEvent, tenant: string, sessionId: string) {
-  const type = typeSchema.safeParse(given).data;
-  if (type === undefined) return [];
-  const parsed = parseData(type, data);
-  if (parsed === undefined) return [];
-  const at = new Date(Number(id.split('-')[0])).toISOString();
-  const ofEntry = entryId === '' ? {} : { commandId: toCommandId(sessionId, entryId) };
-  return [{ id, at, type, tenant, sessionId, ...ofEntry, data: parsed } as FleetSessionEvent];
-}
-
-function parseData(type: (typeof FLEET_SESSION_EVENTS)[number], data: string): unknown {
-  if (type === 'command.completed') {
-    const outcome = outcomeSchema.safeParse(data).data;
-    return outcome && { outcome };
-  }
-  if (type === 'approval.requested') return requestSchema.safeParse(tryJson(data)).data;
-  return eventDataSchemas[type].safeParse(tryJson(data)).data;
+  yield* sorted.take();
 }
