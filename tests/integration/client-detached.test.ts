@@ -210,6 +210,34 @@ describe('an attach', () => {
     expect(await readdir(at('secret'))).toEqual([]);
   });
 
+  test.each(['directory', 'file'])('writes nothing to a %s through a link in an earlier output', async (kind) => {
+    const name = `linked-${kind}`;
+    const tasks = [
+      { id: 'a', script: 'true', outputs: { '/d': 'x/{id}' } },
+      { id: 'b', script: 'true', outputs: { '/k': 'x/a/k' } },
+    ];
+    await fleet.batches.submit(tasks, { name });
+    await mkdir(at('made/a'), { recursive: true });
+    await mkdir(at('made/b'));
+    await writeFile(at('made/b/keys'), 'of the sandbox');
+    await mkdir(at('secret'));
+    await writeFile(at('secret/keys'), 'mine');
+    await symlink(kind === 'file' ? at('secret/keys') : at('secret'), at('made/a/k'));
+    const lease = await drive(name);
+    const link = await packPath(at('made/a'), 1_000_000);
+    const packed = await packPath(kind === 'file' ? at('made/b/keys') : at('made/b'), 1_000_000);
+    await storeOutputs(lease, 'a', [{ path: '/d', packed: link }]);
+    await storeOutputs(lease, 'b', [{ path: '/k', packed }]);
+    const lines = [lineOf('a', { outputs: { '/d': { path: '' } } }), lineOf('b', { outputs: { '/k': { path: '' } } })];
+    await appendResults(lease, lines);
+    await endBatch(lease, { totals: totalsOf(2, 2), progress: progressOf(2) });
+    await mkdir(at('work'));
+    await runCli(stage, ['batch', 'attach', name, '--out', 'out.jsonl'], { cwd: at('work') });
+    const [, line] = await resultsIn(at('work/out.jsonl'));
+    expect(line?.outputs).toMatchObject({ '/k': { error: { code: 'FILE_DENIED' } } });
+    expect(await readFile(at('secret/keys'), 'utf8')).toBe('mine');
+  });
+
   test('rejects with the error of a batch that failed as a whole', async () => {
     await fleet.batches.submit([{ id: 'a', script: 'true' }], { name: 'broken' });
     const failure = { code: 'UNAUTHORIZED', message: 'no key signs here', retryable: false };

@@ -11,10 +11,10 @@ export function staysBelow(template: string): boolean {
   return !isAbsolute(template) && !isAbsolute(below) && below !== '..' && !below.startsWith(`..${sep}`);
 }
 
-/** Rejects with FILE_DENIED if a symbolic link is on the way from a directory to a path below it. */
+/** Rejects with FILE_DENIED if a path below a directory, or a part of the way to it, is a symbolic link. */
 export async function refuseLinks(directory: string, path: string): Promise<void> {
   let way = directory;
-  for (const name of relative(directory, path).split(sep).slice(0, -1)) {
+  for (const name of relative(directory, path).split(sep)) {
     way = join(way, name);
     const found = await lstat(way).catch(() => undefined);
     if (found === undefined) return;
