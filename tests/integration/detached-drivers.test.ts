@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BatchOptions, type Result, readBatchResults, type Task, type TaskResult } from '@shellfleet/client';
 import { type BatchAccess, cancelBatch, readBatch, readResultLines, storeBatch } from '@shellfleet/mailbox';
-import { batchKeys, fleetKeys } from '@shellfleet/protocol';
+import { batchKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
 import { createSealer } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -159,6 +159,12 @@ describe('a detached batch', () => {
       'b cancellation signal',
     ]);
     await expect.poll(() => Array.fromAsync(fleet.sessions())).toEqual([]);
+  });
+
+  test('ends with an error when there is no room for its result lines', async () => {
+    const batch = await submit('full', [{ id: 'a', script: 'sleep 0.5' }]);
+    await batch.access.redis.hset(batch.access.keys.state, 'resultBytes', LIMITS.detachedOutputBytes);
+    expect(await untilEnded(batch)).toMatchObject({ lines: 0, failure: { code: 'BATCH_TOO_LARGE' } });
   });
 
   test('ends with its error when its options are not valid', async () => {

@@ -14,7 +14,7 @@ import {
   storeBatch,
   storeManifest,
 } from '@shellfleet/mailbox';
-import { batchesKey } from '@shellfleet/protocol';
+import { batchesKey, batchKeys, LIMITS } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { ulid } from 'ulid';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -159,6 +159,46 @@ describe('a submit of a detached batch', () => {
     await expect(storeBatch(withSteps('commit', { before }), batch)).rejects.toMatchObject({ code: 'BATCH_NOT_FOUND' });
     expect(await takeDue(access, 'h1')).toBeUndefined();
     expect(await list()).toMatchObject([{ state: 'ended', cancel: 'enough', stoppedBy: 'signal' }]);
+  });
+});
+
+describe('the batches of a tenant', () => {
+  /** Stores other batches of the tenant in part. */
+  async function putOthers(count: number, bytes: number): Promise<void> {
+    const { namespace } = access.keys;
+    const pipeline = redis.pipeline();
+    for (let n = 0; n < count; n++) {
+      pipeline.hset(batchKeys(namespace, 't1', `other-${n}`).state, {
+        id: ulid(),
+        state: 'ended',
+        bytes: 1,
+        resultBytes: bytes,
+      });
+      pipeline.zadd(batchesKey(namespace, 't1'), '+inf', `other-${n}`);
+    }
+    await pipeline.exec();
+  }
+
+  test('have a most number, within which one is still the same when submitted again', async () => {
+    const batch = newBatch();
+    await storeBatch(access, batch);
+    await putOthers(LIMITS.detachedBatches, 1);
+    expect(await storeBatch(access, batch)).toBe('same');
+    const further = { ...access, keys: batchKeys(access.keys.namespace, 't1', 'further') };
+    await expect(storeBatch(further, newBatch())).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+    // A name of which nothing is stored does not count.
+    await redis.del(batchKeys(access.keys.namespace, 't1', 'other-0').state, access.keys.state);
+    expect(await storeBatch(further, newBatch())).toBe('stored');
+  });
+
+  test('have a limit of bytes together', async () => {
+    await putOthers(4, LIMITS.detachedTenantBytes / 4);
+    const refused = storeBatch(access, newBatch());
+    await expect(refused).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      message: expect.stringContaining('batch rm'),
+    });
+    expect(await redis.exists(access.keys.state)).toBe(0);
   });
 });
 

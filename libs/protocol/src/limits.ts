@@ -62,8 +62,11 @@ export const LIMITS = {
   detachedBatchBytes: 67_108_864,
   /** Outputs of one run of a task of a detached batch, sealed. */
   detachedTaskOutputBytes: 4_194_304,
-  /** Outputs and result lines of a detached batch, sealed. Only outputs are refused. */
+  /** Outputs and result lines of a detached batch, sealed. Outputs are refused, and lines alone end the batch. */
   detachedOutputBytes: 1_073_741_824,
+  /** Detached batches of one tenant, and the bytes of all that is stored of them, sealed. */
+  detachedBatches: 1_000,
+  detachedTenantBytes: 4_294_967_296,
   /** Characters of the name of a detached batch. */
   batchNameChars: 64,
   secretBytes: 16_384,

@@ -61,6 +61,8 @@ export class BatchDrive {
   #renewal: Promise<void> = Promise.resolve();
   #view: FleetView | undefined;
   #batch: Batch | undefined;
+  /** Why no driver can store more results. */
+  #failure: ShellfleetError | undefined;
   /** Aborts when this process leaves the batch to another driver. */
   readonly #left = new AbortController();
 
@@ -105,7 +107,11 @@ export class BatchDrive {
     this.#view = view;
     if (view.namespace !== namespace)
       throw new ShellfleetError('FLEET_CONFLICT', `Redis has another fleet than that of the batch ${name}.`);
-    const onFailed = (error: unknown) => this.#abandon(error);
+    const onFailed = (error: unknown) => {
+      if (!isShellfleetError(error) || error.code !== 'BATCH_TOO_LARGE') return this.#abandon(error);
+      this.#failure = error;
+      this.#stop.abort(new BatchStop('failure'));
+    };
     const places = new DetachedPlaces(lease, this.#given.directory, onFailed);
     const store = new StoredResults(view, {
       ...{ lease, options, places, earlier: this.#earlier },
@@ -123,6 +129,7 @@ export class BatchDrive {
     );
     this.#batch = running;
     await running.run();
+    if (this.#failure !== undefined) throw this.#failure;
     const { stoppedBy, totals, progress } = running;
     if (stoppedBy !== undefined) await closeSessions(view, `batch-${ofSessions}-`);
     return { stoppedBy, totals: this.#earlier.withTotals(totals), progress: this.#earlier.withProgress(progress) };
@@ -175,7 +182,7 @@ export class BatchDrive {
 
   /** Ends a batch that nobody can drive, and leaves any other one. */
   async #fail(cause: unknown): Promise<DriveEnd> {
-    const failure = ensureShellfleetError(cause);
+    const failure = this.#failure ?? ensureShellfleetError(cause);
     const [totals, progress] = [this.#batch?.totals, this.#batch?.progress];
     try {
       if (!this.#left.signal.aborted && !OF_THE_DRIVER.includes(failure.code))

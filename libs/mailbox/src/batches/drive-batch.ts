@@ -42,7 +42,7 @@ export async function renewBatch(lease: BatchLease, progress?: object): Promise<
 
 /**
  * Appends result lines, JSON without a line feed, once and in their order. `retry` may repeat each of the calls. After
- * an error nothing more may be appended. Throws LEASE_LOST.
+ * an error nothing more may be appended. Throws LEASE_LOST, and BATCH_TOO_LARGE when there is no room for the lines.
  */
 export async function appendResults(
   lease: BatchLease,
@@ -71,7 +71,9 @@ export async function appendResults(
 async function appendPiece(lease: BatchLease, piece: Buffer, lines: number): Promise<void> {
   const part = String(lease.next);
   const sealed = await sealPiece(lease, 'batch-results', { id: lease.id, part }, piece);
-  await mustHold(lease, appendScript, [part, lines, sealed]);
+  const stored = await runAsDriver(lease, appendScript, [part, lines, sealed, LIMITS.detachedOutputBytes]);
+  if (stored === -1) throw linesTooLarge(lease);
+  if (stored !== 1) throw leaseLost(lease);
   lease.next++;
 }
 
@@ -155,6 +157,12 @@ async function mustHold(lease: BatchLease, script: Script, args: ScriptArgument[
 function leaseLost({ keys: { name, tenant }, host }: BatchLease): ShellfleetError {
   const message = `The host ${host} does not drive the batch ${name} any more: another one does, or it is over.`;
   return new ShellfleetError('LEASE_LOST', message, { name, tenant, host });
+}
+
+function linesTooLarge({ keys: { name } }: BatchLease): ShellfleetError {
+  const limit = LIMITS.detachedOutputBytes;
+  const message = `The result lines of the batch ${name} are over ${limit / 1_048_576} MiB, sealed, so it ends. Let its commands print less, or split it.`;
+  return new ShellfleetError('BATCH_TOO_LARGE', message, { name, limit });
 }
 
 function taskIsFull(path: string): WireError {

@@ -7,6 +7,7 @@ import { type BatchAccess, batchMember, runOnBatch } from './access.ts';
 import { dropName, expireName, keepName, keepNameFor, readNameTime } from './names.ts';
 import { cutPieces, sealPiece } from './pieces.ts';
 import type { StoredTask } from './read-batch.ts';
+import { requireRoom } from './tenant-room.ts';
 
 // DETACH-1. A batch is claimed, stored piece by piece, and committed. Before the commit no host drives it, and it
 //     expires unless its submitter goes on.
@@ -58,11 +59,12 @@ interface SealedBatch {
 
 /**
  * Stores a batch under a free name, and lets the hosts know. Resolves with `same` when the name has a batch with the
- * same content. Throws BATCH_TOO_LARGE, IDEMPOTENCY_CONFLICT or QUEUE_UNAVAILABLE.
+ * same content. Throws BATCH_TOO_LARGE, QUOTA_EXCEEDED, IDEMPOTENCY_CONFLICT or QUEUE_UNAVAILABLE.
  */
 export async function storeBatch(access: BatchAccess, batch: NewBatch): Promise<'stored' | 'same'> {
   const sealed = await sealBatch(access, batch);
   const { head, tasks, files, bytes, digest } = sealed;
+  await requireRoom(access, bytes);
   const claim = [batch.id, STORING_MS, head, batch.by, sealed.count, tasks.length, bytes, digest];
   const [claimed, , phase, known] = asArray(await runOnBatch(access, claimScript, claim), claimScript.name);
   if (claimed !== 1 && (known !== digest || phase === 'storing')) throw nameInUse(access, asString(phase));
