@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -184,6 +184,20 @@ describe('a batch that is submitted', () => {
     });
     await expect(signing.batches.submit([task])).rejects.toThrow('cannot sign');
     expect(await stage.keys()).toEqual(before);
+  });
+
+  test('stops reading files once they are too large together', async () => {
+    let read = 0;
+    const tasks = async function* () {
+      for (; read < 8; read++) {
+        await writeFile(at(`${read}`), randomBytes(16_777_216));
+        yield { id: `${read}`, script: 'true', files: { '/f': at(`${read}`) } };
+      }
+    };
+    await expect(fleet.batches.submit(tasks, { name: 'large' })).rejects.toMatchObject({
+      ...{ code: 'BATCH_TOO_LARGE', context: { path: at('2') } },
+    });
+    expect(read).toBe(2);
   });
 });
 
