@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BatchOptions, type Result, readBatchResults, type Task, type TaskResult } from '@shellfleet/client';
-import { type BatchAccess, cancelBatch, readBatch, readResultLines, storeBatch } from '@shellfleet/mailbox';
+import { BatchDrive } from '@shellfleet/client/driving';
+import { type BatchAccess, cancelBatch, readBatch, readResultLines, storeBatch, takeBatch } from '@shellfleet/mailbox';
 import { batchKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
 import { createSealer } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
@@ -37,11 +38,19 @@ const accessTo = (name: string, tenant = 'default'): BatchAccess => ({
   keys: batchKeys(stage.keyspace, tenant, name),
 });
 
+interface Stored {
+  tenant?: string;
+  fleet?: BatchAccess['fleet'];
+  /** Text that is stored with each task, so that few of them fill a piece of the tasks. */
+  fill?: string;
+}
+
 /** Submits a batch, and returns its access and its id. */
-async function submit(name: string, tasks: Task[], options: object = {}, tenant?: string) {
-  const access = accessTo(name, tenant);
+async function submit(name: string, tasks: Task[], options: object = {}, { tenant, fleet, ...more }: Stored = {}) {
+  const known = accessTo(name, tenant);
+  const access = fleet === undefined ? known : { ...known, fleet };
   const id = ulid();
-  const stored = { id, by: 'ada@desk', options, tasks: tasks.map((task) => ({ task })), files: new Map() };
+  const stored = { id, by: 'ada@desk', options, tasks: tasks.map((task) => ({ task, ...more })), files: new Map() };
   expect(await storeBatch(access, stored)).toBe('stored');
   return { access, id };
 }
@@ -49,6 +58,18 @@ async function submit(name: string, tasks: Task[], options: object = {}, tenant?
 async function resultsOf({ access, id }: { access: BatchAccess; id: string }): Promise<TaskResult[]> {
   const pages = await Array.fromAsync(readResultLines(access, id));
   return pages.flatMap(({ lines }) => lines.map((line): TaskResult => JSON.parse(line)));
+}
+
+const fill = 'x'.repeat(200_000);
+
+/** Submits a batch of which the hosts do not know, and takes its lease. The lease has a connection of its own. */
+async function takeAway(name: string, tasks: Task[], options: object) {
+  const redis = stage.redis.duplicate().on('error', () => {});
+  const unknown = { fleet: fleetKeys(`${stage.keyspace}-unknown`), fill };
+  const { access, id } = await submit(name, tasks, options, unknown);
+  const taken = await takeBatch({ ...access, redis }, { tenant: 'default', name, score: '' }, 'in-this-process');
+  if (taken === undefined) throw new Error('it was not taken');
+  return { access, id, ...taken, close: () => redis.disconnect() };
 }
 
 const untilEnded = ({ access }: { access: BatchAccess }) =>
@@ -107,7 +128,7 @@ describe('a detached batch', () => {
       { id: 'b', script: 'exit 3' },
       { id: 'c', script: 'echo 3', grade: 'echo 0.5' },
     ];
-    const batch = await submit('simple', tasks, { repeats: 2, concurrency: 3 }, 'ours');
+    const batch = await submit('simple', tasks, { repeats: 2, concurrency: 3 }, { tenant: 'ours' });
     expect(await untilEnded(batch)).toMatchObject({
       ...{ by: 'ada@desk', lines: 6, stoppedBy: undefined, failure: undefined },
       totals: { tasks: 6, skipped: 0, passed: 4, failed: 2, success: 4, failure: 2 },
@@ -159,6 +180,65 @@ describe('a detached batch', () => {
       'b cancellation signal',
     ]);
     await expect.poll(() => Array.fromAsync(fleet.sessions())).toEqual([]);
+  });
+
+  test('is driven to its end although each call of its driver fails first', async () => {
+    const ran = join(directory, 'with-errors');
+    const tasks = ['a', 'b', 'c'].map((id) => ({ id, script: [`echo ${id} >> ${ran}`, `echo ${id}`] }));
+    const { access, lease, batch, close } = await takeAway('unsteady', tasks, { deadlineMs: 60_000, concurrency: 2 });
+    const { sendCommand } = lease.redis;
+    const failed = new Set<string>();
+    lease.redis.sendCommand = (command, ...rest) => {
+      const call = [command.name, ...command.args.slice(0, 2)].join(' ');
+      if (failed.has(call)) return sendCommand.call(lease.redis, command, ...rest);
+      failed.add(call);
+      command.reject(new Error('Connection is closed.'));
+      return command.promise;
+    };
+    const options = { deadlineMs: 60_000, concurrency: 2 };
+    const drive = new BatchDrive({ redisUrl: stage.own.url, lease, batch, options, directory });
+    expect(await drive.run()).toEqual({ type: 'ended', stoppedBy: undefined, failure: undefined });
+    close();
+    expect(await readBatch(access)).toMatchObject({ state: 'ended', lines: 3, totals: { passed: 3 } });
+    expect((await linesOf(ran)).sort()).toEqual(['a', 'b', 'c']);
+    expect(failed.size).toBeGreaterThan(10);
+  });
+
+  test('runs each task once when connections break while it is driven', async () => {
+    const ran = join(directory, 'broken');
+    const ids = Array.from({ length: 12 }, (_, n) => `t${n}`);
+    const tasks = ids.map((id) => ({ id, script: [`sleep 0.3; echo ${id} >> ${ran}`, `echo ${id}`] }));
+    const batch = await submit('broken', tasks, { concurrency: 4 }, { fill });
+    for (const atLeast of [2, 6]) {
+      await until(
+        () => linesOf(ran),
+        (lines) => lines.length >= atLeast,
+      );
+      await stage.redis.client('KILL', 'TYPE', 'NORMAL');
+    }
+    expect(await untilEnded(batch)).toMatchObject({ lines: 12, totals: { tasks: 12, passed: 12 }, failure: undefined });
+    expect((await linesOf(ran)).sort()).toEqual([...ids].sort());
+    const results = await resultsOf(batch);
+    expect(results.filter(({ attempts }) => attempts > 1)).toEqual([]);
+  });
+
+  test('starts no task when it was cancelled before its next driver', async () => {
+    const ran = join(directory, 'cancelled-between');
+    const { id, lease, batch, close } = await takeAway('between', [{ id: 'a', script: `echo a >> ${ran}` }], {});
+    const given = { redisUrl: stage.own.url, lease, options: {}, directory };
+    const drive = new BatchDrive({ ...given, batch: { ...batch, id, cancel: 'enough' } });
+    expect(await drive.run()).toMatchObject({ type: 'ended', stoppedBy: 'signal' });
+    close();
+    expect(await linesOf(ran)).toEqual([]);
+  });
+
+  test('ends when ten drivers in a row came to nothing', async () => {
+    const { access, lease, batch, close } = await takeAway('deadly', [{ id: 'a', script: 'true' }], {});
+    const given = { redisUrl: stage.own.url, batch, options: {}, directory };
+    const drive = new BatchDrive({ ...given, lease: { ...lease, takes: 11 } });
+    expect(await drive.run()).toMatchObject({ type: 'ended', failure: { code: 'INTERNAL' } });
+    close();
+    expect(await readBatch(access)).toMatchObject({ state: 'ended', lines: 0 });
   });
 
   test('ends with an error when there is no room for its result lines', async () => {

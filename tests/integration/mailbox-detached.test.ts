@@ -101,9 +101,25 @@ describe('a detached batch', () => {
     await expect(storeOutputs(first, 'a', [{ path: '/o', packed: Buffer.of(1) }])).rejects.toThrow('does not drive');
     await appendResults(second, ['4']);
     expect(await storedLines(batch.id)).toEqual(['1', '2', '4']);
-    await releaseBatch(second);
+    await releaseBatch(second, { counts: false });
     await appendResults(await takeAs('h1'), ['5']);
     expect(await readBatch(access)).toMatchObject({ host: 'h1', lines: 4 });
+  });
+
+  test('counts its drivers that died without a line', async () => {
+    await storeBatch(access, newBatch());
+    const takes = async () => {
+      await outlive();
+      return (await takeAs('h2')).takes;
+    };
+    expect([(await takeAs('h1')).takes, await takes(), await takes()]).toEqual([1, 2, 3]);
+    await outlive();
+    await releaseBatch(await takeAs('h1'), { counts: false });
+    await releaseBatch(await takeAs('h1'), { counts: true });
+    const last = await takeAs('h1');
+    expect(last.takes).toBe(5);
+    await appendResults(last, ['1']);
+    expect(await takes()).toBe(1);
   });
 
   test('stores a piece of the results once, also when it arrives twice', async () => {

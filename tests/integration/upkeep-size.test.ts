@@ -149,8 +149,7 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
     const reported = new Set<string>();
     const logger = {
       ...silent,
-      warn: (line: Record<string, string>) =>
-        reported.add(line['shellfleet.session.id'] ?? line['shellfleet.tenant.id'] ?? ''),
+      warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? line.tenant ?? ''),
     };
     const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
     await until(

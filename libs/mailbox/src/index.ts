@@ -38,7 +38,7 @@ export {
 } from './approvals/read.ts';
 export { isAsking, keepWanted, readAsked, stillAsks } from './approvals/still-asks.ts';
 export { recordWritten } from './approvals/written-files.ts';
-export type { BatchAccess, BatchLease } from './batches/access.ts';
+export type { BatchAccess, BatchLease, Retry } from './batches/access.ts';
 export {
   appendResults,
   BATCH_LEASE_MS,

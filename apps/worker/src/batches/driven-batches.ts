@@ -132,7 +132,7 @@ class BatchWorker {
     try {
       const taken = await takeBatch(access, due, hostId);
       if (taken === undefined) return;
-      if (!this.hasRoom) return await releaseBatch(taken.lease);
+      if (!this.hasRoom) return await releaseBatch(taken.lease, { counts: false });
       if (this.#host.settings.file.keys !== undefined) return await refuse(taken.lease);
       await this.#drive(member, taken);
     } catch (err) {

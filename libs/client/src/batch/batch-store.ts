@@ -7,6 +7,8 @@ import type { TaskPlaces } from './task-places.ts';
 export interface BatchStore {
   /** Where the files of the tasks are while they run. */
   readonly places: TaskPlaces;
+  /** Takes note of an error of an attempt at a task, before its session is closed. */
+  readonly onError?: (error: unknown) => void;
   /** Reads what earlier drivers of the batch have kept. */
   readEarlier(): Promise<Earlier>;
   /** Opens the place for the results of this driver. `name` is that of the batch. */

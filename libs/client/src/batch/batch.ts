@@ -193,7 +193,8 @@ export class Batch implements AsyncIterable<TaskResult> {
     this.#progress.begin(id);
     const end = await runTask(this.#view, given, {
       ...{ sessionId, repeats, named, attemptsBefore: attempts.get(id) ?? 0 },
-      ...{ retries, startDeadlineMs, places: this.#store.places, signal: this.#stop.signal },
+      ...{ retries, startDeadlineMs, places: this.#store.places, onError: this.#store.onError },
+      signal: this.#stop.signal,
       onAttempt: (attempt) => this.#emit('started', { id, ...attempt }),
       onRetry: ({ attempt, end: { outcome, error } }) =>
         this.#emit('retried', { id, attempt, outcome, ...(error === undefined ? {} : { error }) }),

@@ -10,6 +10,15 @@ export interface DrivenSession {
   opened: OpenSession;
 }
 
+/** For what a session is opened. */
+export interface SessionUse {
+  task: { spec?: SessionSpec | undefined };
+  /** Aborts to end the use. */
+  signal: AbortSignal;
+  /** Is called with an error of the use before the session is closed. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
 /**
  * Opens a session, uses it, and begins to close it. It is closed earlier when the signal aborts, unless the task's own
  * deadline is the reason: then its outputs are still fetched.
@@ -17,8 +26,7 @@ export interface DrivenSession {
 export async function inSession<T>(
   view: FleetView,
   id: string,
-  spec: SessionSpec | undefined,
-  signal: AbortSignal,
+  { task: { spec }, signal, onError }: SessionUse,
   use: (driven: DrivenSession) => Promise<T>,
 ): Promise<T> {
   const opened = await openSession(view, id, spec, { driven: true });
@@ -31,6 +39,9 @@ export async function inSession<T>(
   try {
     if (signal.aborted) onAbort();
     return await use({ session: new Session(view, opened), opened });
+  } catch (error) {
+    onError?.(error);
+    throw error;
   } finally {
     signal.removeEventListener('abort', onAbort);
     await close();

@@ -22,6 +22,8 @@ export interface TaskRun {
   retries: { infra: number; command: number };
   startDeadlineMs: number | undefined;
   places: TaskPlaces;
+  /** Is called with an error of an attempt before its session is closed. */
+  onError?: ((error: unknown) => void) | undefined;
   signal: AbortSignal;
   /** Called when an attempt begins. */
   onAttempt(attempt: { sessionId: string; attempt: number }): void;
@@ -73,7 +75,7 @@ export async function runTask(view: FleetView, given: TaskRepeat, run: TaskRun):
         named: run.named,
         startDeadlineMs: run.startDeadlineMs,
       },
-      ...{ signal: stop.signal, used },
+      ...{ signal: stop.signal, used, onError: run.onError },
     };
     const end = await tryTask(view, attempt);
     if (stop.signal.aborted) return describe(sessionId, end === 'interrupted' ? stopped(stop.signal) : end, attempts);

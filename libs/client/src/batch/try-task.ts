@@ -6,7 +6,7 @@ import type { RunOptions } from '../submit/parse-command.ts';
 import type { FleetView } from '../view.ts';
 import { stopOf } from './batch-stop.ts';
 import { type EarlierAttempt, findEarlierAttempt, readEarlierResult } from './earlier-attempt.ts';
-import { inSession } from './in-session.ts';
+import { inSession, type SessionUse } from './in-session.ts';
 import { RUN_AGAIN } from './results-file.ts';
 import { GRADE_KEY, idempotencyKeysOf } from './step-keys.ts';
 import type { ParsedTask } from './task.ts';
@@ -21,7 +21,7 @@ import type { UsedSession } from './used-session.ts';
 // TASK-2. An attempt whose driver ended before its last step is repeated in a fresh sandbox, unless its session is
 //     still open. So is an attempt whose outcome is in RUN_AGAIN.
 
-export interface Attempt {
+export interface Attempt extends SessionUse {
   task: ParsedTask;
   places: readonly OutputPlace[];
   /** Returns the path on this machine of a name in the `files` of the task. */
@@ -30,8 +30,6 @@ export interface Attempt {
   /** Whether an earlier driver of the batch may have begun the attempt. */
   named: boolean;
   startDeadlineMs: number | undefined;
-  /** Aborts when the batch or the deadline of the task ends the attempt. */
-  signal: AbortSignal;
   /** Gets each session that the attempt uses. */
   used: UsedSession[];
 }
@@ -49,6 +47,7 @@ export async function tryTask(view: FleetView, attempt: Attempt): Promise<Attemp
     if (earlier !== undefined && !earlier.open) return await readEnded(view, attempt, earlier, trail);
     return await doSteps(view, attempt, earlier, trail);
   } catch (error) {
+    attempt.onError?.(error);
     // The session was closed between two steps.
     if (signal.aborted) return trail.stopped(stopOf(signal));
     if (await wasLeft(view, sessionId, error)) return 'interrupted';
@@ -65,7 +64,7 @@ async function doSteps(
 ): Promise<AttemptEnd | 'interrupted'> {
   const { task, sessionId, places, signal } = attempt;
   const fresh = typeof task.grade === 'object' && task.grade.fresh === true ? task.grade.script : undefined;
-  const isOver = await inSession(view, sessionId, task.spec, signal, async ({ session, opened }) => {
+  const isOver = await inSession(view, sessionId, attempt, async ({ session, opened }) => {
     const used = note(attempt, opened, earlier);
     // The session was closed before this driver existed, and is a new one that nothing uses.
     if (earlier !== undefined && opened.generation !== earlier.generation) return false;
@@ -166,7 +165,7 @@ async function gradeFresh(
 ): Promise<Result | undefined> {
   const { task, sessionId, signal } = attempt;
   const id = `${sessionId}.g${view.nextId().slice(-8).toLowerCase()}`;
-  return inSession(view, id, task.spec, signal, async ({ session, opened }) => {
+  return inSession(view, id, attempt, async ({ session, opened }) => {
     const run = runIn({ ...attempt, named: false }, session, note(attempt, opened));
     await upload(session, attempt);
     for (const before of task.setup ?? []) {

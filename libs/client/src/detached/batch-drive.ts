@@ -2,6 +2,7 @@ import {
   type BatchLease,
   endBatch,
   RENEW_BATCH_EVERY_MS,
+  type Retry,
   readTasks,
   releaseBatch,
   renewBatch,
@@ -16,7 +17,7 @@ import {
   ShellfleetError,
   type WireError,
 } from '@shellfleet/protocol';
-import { retryWhileRedisIsDown } from '@shellfleet/redis';
+import { retryWhileRedisIsDown, throwQueueError } from '@shellfleet/redis';
 import { Batch } from '../batch/batch.ts';
 import { batchOptionsSchema, type ParsedBatchOptions } from '../batch/batch-options.ts';
 import { BatchStop } from '../batch/batch-stop.ts';
@@ -28,12 +29,14 @@ import { EarlierCounts } from './batch-counts.ts';
 import { DetachedPlaces, withPacked } from './detached-places.ts';
 import { driverNameOf } from './driver-name.ts';
 import { HeldLease } from './held-lease.ts';
-import { type Retry, StoredResults } from './stored-results.ts';
+import { StoredResults } from './stored-results.ts';
 
 // DRIVE-1. A driver uses the fleet only while it surely holds the lease by its own clocks. Without it, no call is sent.
 // DRIVE-2. A driver that loses the lease, or gives it back, closes and cancels nothing, so the next one continues.
 // DRIVE-3. Sessions and commands are named after the submission, the task, the attempt and the step (TASK-1), so the
 //     next driver finds them.
+// DRIVE-4. What may pass never ends a batch: a driver leaves it to the next one. The number of drivers in a row that
+//     come to nothing is bounded.
 
 export interface DriveOptions {
   redisUrl: string;
@@ -59,6 +62,7 @@ export class BatchDrive {
   readonly #stop = new AbortController();
   /** The last renewal of the lease, which never rejects. */
   #renewal: Promise<void> = Promise.resolve();
+  #isEnding = false;
   #view: FleetView | undefined;
   #batch: Batch | undefined;
   /** Why no driver can store more results. */
@@ -95,6 +99,7 @@ export class BatchDrive {
 
   async #drive() {
     const { redisUrl, lease, batch } = this.#given;
+    if (lease.takes > MOST_TAKES) throw cannotBeDriven(lease);
     const options = parseOrThrow(batchOptionsSchema, this.#given.options, 'COMMAND_INVALID', 'The batch');
     const { namespace, tenant, name } = lease.keys;
     const view = await connectView(
@@ -112,18 +117,19 @@ export class BatchDrive {
       this.#failure = error;
       this.#stop.abort(new BatchStop('failure'));
     };
-    const places = new DetachedPlaces(lease, this.#given.directory, onFailed);
+    const places = new DetachedPlaces(lease, this.#given.directory, { retry: this.#retryRead, onDiskFailed: onFailed });
     const store = new StoredResults(view, {
       ...{ lease, options, places, earlier: this.#earlier },
-      ...{ requireLease: this.#requireLease, retry: this.#retry, onFailed },
+      ...{ requireLease: this.#requireLease, retry: this.#retry, retryRead: this.#retryRead, onFailed },
       onEarlier: () => {
         if (options.stopOnFailure && this.#earlier.hasFailure) this.#stop.abort(new BatchStop('failure'));
       },
     });
+    if (batch.cancel !== undefined) this.#stop.abort(new BatchStop('signal'));
     const ofSessions = driverNameOf(batch);
     const running = new Batch(
       view,
-      () => tasksOf(lease),
+      () => this.#tasks(),
       { ...options, ...(await this.#deadline(options)), name: ofSessions, signal: this.#stop.signal },
       store,
     );
@@ -139,13 +145,27 @@ export class BatchDrive {
   async #deadline({ deadlineMs }: ParsedBatchOptions): Promise<{ deadlineMs?: number }> {
     if (deadlineMs === undefined) return {};
     const { lease, batch } = this.#given;
-    const [seconds] = await lease.redis.time();
+    const [seconds] = await this.#retryRead(() => lease.redis.time().catch(throwQueueError));
     const leftMs = (batch.startedAt ?? 0) + deadlineMs - Number(seconds) * 1_000;
     if (leftMs < 1) this.#stop.abort(new BatchStop('batch-deadline'));
     return { deadlineMs: Math.max(1, leftMs) };
   }
 
+  /** Yields the tasks of the batch. Their `files` name what is packed. */
+  async *#tasks(): AsyncGenerator<Task> {
+    const { lease } = this.#given;
+    try {
+      for await (const { task, blobs = {} } of readTasks(lease, lease.id, this.#retryRead))
+        yield withPacked(task as Task, blobs);
+    } catch (error) {
+      // Tasks that run would be awaited, their sessions closed, and their results dropped.
+      if (!isOfTheBatch(error)) this.#abandon(error);
+      throw error;
+    }
+  }
+
   async #renew(): Promise<void> {
+    if (this.#isEnding) return;
     const { lease } = this.#given;
     const progress = this.#batch && this.#earlier.withProgress(this.#batch.progress);
     try {
@@ -176,16 +196,22 @@ export class BatchDrive {
 
   async #end(end: Parameters<typeof endBatch>[1]): Promise<DriveEnd> {
     const { stoppedBy, failure } = end;
+    // A renewal after the end would say that the lease is lost.
+    this.#isEnding = true;
+    await this.#renewal;
     await this.#retry(() => endBatch(this.#given.lease, end));
     return { type: 'ended', stoppedBy, failure };
   }
 
   /** Ends a batch that nobody can drive, and leaves any other one. */
-  async #fail(cause: unknown): Promise<DriveEnd> {
+  async #fail(thrown: unknown): Promise<DriveEnd> {
+    const cause = firstOf(thrown);
     const failure = this.#failure ?? ensureShellfleetError(cause);
+    const { lease } = this.#given;
+    const isOver = isOfTheBatch(failure) || (!isOfTheDriver(failure) && lease.takes >= MOST_TAKES);
     const [totals, progress] = [this.#batch?.totals, this.#batch?.progress];
     try {
-      if (!this.#left.signal.aborted && !OF_THE_DRIVER.includes(failure.code))
+      if (!this.#left.signal.aborted && isOver)
         return await this.#end({ failure: failure.toJSON(), totals: totals ?? {}, progress: progress ?? {} });
     } catch {
       // The lease is lost, or Redis is away.
@@ -193,15 +219,31 @@ export class BatchDrive {
     // The end of a renewal would put off the look of the next driver.
     this.#held.lose();
     await this.#renewal;
-    await releaseBatch(this.#given.lease).catch(() => {});
-    return { type: 'left', because: this.#left.signal.reason ?? cause };
+    const because: unknown = this.#left.signal.reason ?? cause;
+    await releaseBatch(lease, { counts: !isOfTheDriver(because) }).catch(() => {});
+    return { type: 'left', because };
   }
 
   /** Repeats a call while Redis is away, as long as this process has the lease. */
   readonly #retry: Retry = (call) => retryWhileRedisIsDown(call, this.#left.signal);
+
+  /** Repeats a read likewise, but not after an error reply, which the next one would get as well. */
+  readonly #retryRead: Retry = (call) => retryWhileRedisIsDown(call, this.#left.signal, { errorReplies: 'throw' });
 }
 
-/** Errors that another driver may not have. */
+/** Drivers in a row that may come to nothing, such as with their process, before a batch ends with an error. */
+const MOST_TAKES = 10;
+
+/** Errors that every driver would have. */
+const OF_THE_BATCH: readonly string[] = [
+  'COMMAND_INVALID',
+  'SESSION_SPEC_INVALID',
+  'UNAUTHORIZED',
+  'BATCH_NOT_FOUND',
+  'BATCH_TOO_LARGE',
+] satisfies ErrorCode[];
+
+/** Errors that tell nothing about the batch. */
 const OF_THE_DRIVER: readonly string[] = [
   'LEASE_LOST',
   'QUEUE_UNAVAILABLE',
@@ -213,12 +255,20 @@ const OF_THE_DRIVER: readonly string[] = [
 
 const leaseLost = () => new ShellfleetError('LEASE_LOST', 'This process does not drive the batch any more.');
 
-const isOutage = (error: unknown): boolean => isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
+const isOfTheBatch = (error: unknown) => isShellfleetError(error) && OF_THE_BATCH.includes(error.code);
+const isOfTheDriver = (error: unknown) => isShellfleetError(error) && OF_THE_DRIVER.includes(error.code);
 
-/** Yields the tasks of a batch. Their `files` name what is packed. */
-async function* tasksOf(lease: BatchLease): AsyncGenerator<Task> {
-  for await (const { task, blobs = {} } of readTasks(lease, lease.id)) yield withPacked(task as Task, blobs);
+/** Returns the error that was thrown first, of one that others may have followed while resources were closed. */
+function firstOf(error: unknown): unknown {
+  return error instanceof SuppressedError ? firstOf(error.suppressed) : error;
 }
+
+function cannotBeDriven({ keys: { name } }: BatchLease): ShellfleetError {
+  const message = `${MOST_TAKES} workers in a row began to drive the batch ${name}, and each of them ended without a result. Its tasks, or what their commands print, may need more memory than a worker has.`;
+  return new ShellfleetError('INTERNAL', message, { name });
+}
+
+const isOutage = (error: unknown): boolean => isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
 
 /** Begins to close the sessions of a batch that an earlier driver has left open. */
 async function closeSessions(view: FleetView, prefix: string): Promise<void> {

@@ -31,7 +31,7 @@ async function storeZeros(sizes: Record<string, number>): Promise<void> {
   }
   const redis = { hget: async (_key: string, part: string) => stored.get(part) ?? null };
   const lease = { redis, sealer, keys, id } as unknown as BatchLease;
-  places = new DetachedPlaces(lease, directory, onDiskFailed, 1_048_576);
+  places = new DetachedPlaces(lease, directory, { retry: (call) => call(), onDiskFailed }, 1_048_576);
 }
 
 const fullDisk = () => Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC', syscall: 'write' });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type BatchLease, readBlob } from '@shellfleet/mailbox';
+import { type BatchLease, type Retry, readBlob } from '@shellfleet/mailbox';
 import { isShellfleetError, LIMITS } from '@shellfleet/protocol';
 import type { Task } from '../batch/task.ts';
 import { type OutputPlace, toFileName } from '../batch/task-outputs.ts';
@@ -38,21 +38,26 @@ export class DetachedPlaces implements TaskPlaces {
   /** Packed files that are unpacked here, or are being unpacked. */
   readonly #unpacked = new Map<string, Promise<string>>();
 
+  readonly #retry: Retry;
   readonly #onDiskFailed: (error: unknown) => void;
   /** Bytes that may still be unpacked. */
   #left: number;
   /** Ends with the last unpacking. One follows the other, so that each knows what the others have left. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** `onDiskFailed` is called when this machine cannot hold the files, so that no task ends with this as its error. */
+  /**
+   * Names the places below `directory`. `retry` may repeat each read of Redis. `onDiskFailed` is called when this
+   * machine cannot hold the files, so that no task ends with this as its error.
+   */
   constructor(
     lease: BatchLease,
     directory: string,
-    onDiskFailed: (error: unknown) => void,
+    { retry, onDiskFailed }: { retry: Retry; onDiskFailed(error: unknown): void },
     mostBytes = MOST_UNPACKED_BYTES,
   ) {
     this.#lease = lease;
     this.#directory = directory;
+    this.#retry = retry;
     this.#onDiskFailed = onDiskFailed;
     this.#left = mostBytes;
   }
@@ -101,7 +106,7 @@ export class DetachedPlaces implements TaskPlaces {
     const { bavail, bsize } = await statfs(this.#directory);
     const free = Math.floor(bavail * bsize * SHARE_OF_FREE);
     try {
-      const packed = readBlob(this.#lease, this.#lease.id, blob);
+      const packed = readBlob(this.#lease, this.#lease.id, blob, this.#retry);
       this.#left -= await unpackTo(packed, local, 'replace', Math.min(this.#left, free));
       return local;
     } catch (error) {

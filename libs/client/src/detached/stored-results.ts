@@ -1,18 +1,25 @@
 import {
   appendResults,
   type BatchLease,
+  type Retry,
   readManifest,
   readResultLines,
   storeManifest,
   storeOutputs,
 } from '@shellfleet/mailbox';
-import { ensureShellfleetError, LIMITS, ShellfleetError, type WireError } from '@shellfleet/protocol';
+import {
+  ensureShellfleetError,
+  isShellfleetError,
+  LIMITS,
+  ShellfleetError,
+  type WireError,
+} from '@shellfleet/protocol';
 import type { ParsedBatchOptions } from '../batch/batch-options.ts';
 import type { BatchResults, BatchStore } from '../batch/batch-store.ts';
 import { describeBatch, ManifestKeeper } from '../batch/describe-batch.ts';
 import { DiscardSessions, mayBeKept } from '../batch/discard-sessions.ts';
 import type { TaskRepeat } from '../batch/expand-task.ts';
-import { manifestSchema } from '../batch/manifest.ts';
+import { type BatchManifest, manifestSchema } from '../batch/manifest.ts';
 import { addNewest, type Earlier, noEarlier, parseLine, sessionsOf, toLine } from '../batch/results-file.ts';
 import type { TaskEnd } from '../batch/run-task.ts';
 import type { Task } from '../batch/task.ts';
@@ -32,9 +39,6 @@ const WAIT_MS = 100;
 /** Characters of the lines after which they are stored at once. */
 const MOST_WAITING = 262_144;
 
-/** Repeats a call while Redis is away. */
-export type Retry = <T>(call: () => Promise<T>) => Promise<T>;
-
 interface StoredResultsOptions {
   lease: BatchLease;
   /** Options as they were submitted. */
@@ -46,7 +50,10 @@ interface StoredResultsOptions {
   onEarlier(): void;
   /** Throws LEASE_LOST when this process does not surely hold the lease. */
   requireLease(): void;
+  /** Repeats a call while Redis is away. */
   retry: Retry;
+  /** Does so as well, but not after an error reply. */
+  retryRead: Retry;
   /** Is called when nothing more can be stored. */
   onFailed(error: unknown): void;
 }
@@ -70,10 +77,15 @@ export class StoredResults implements BatchStore, BatchResults {
     this.#discards = new DiscardSessions(view, { sync: () => this.#store() });
   }
 
+  /** Leaves the batch after an outage. Otherwise the session would be closed, and the task run again. */
+  readonly onError = (error: unknown): void => {
+    if (isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE') this.#failed(error);
+  };
+
   async readEarlier(): Promise<Earlier> {
-    const { lease, earlier: counts } = this.#given;
+    const { lease, earlier: counts, retryRead } = this.#given;
     const earlier = noEarlier();
-    for await (const { lines } of readResultLines(lease, lease.id)) {
+    for await (const { lines } of readResultLines(lease, lease.id, 0, retryRead)) {
       for (const text of lines) {
         const line = parseLine(text);
         if (line === undefined) continue;
@@ -83,15 +95,16 @@ export class StoredResults implements BatchStore, BatchResults {
       }
     }
     this.#given.onEarlier();
-    earlier.manifest = manifestSchema.safeParse(await readManifest(lease, lease.id)).data;
+    earlier.manifest = manifestSchema.safeParse(await retryRead(() => readManifest(lease, lease.id))).data;
     return earlier;
   }
 
   async open(_name: string, earlier: Earlier): Promise<BatchResults> {
-    const { lease, options } = this.#given;
+    const { lease, options, retry } = this.#given;
     const manifest = await describeBatch(this.#view, lease.keys.name, options, earlier);
-    await storeManifest(lease, manifest);
-    this.#manifest = new ManifestKeeper(manifest, (changed) => storeManifest(lease, changed));
+    const store = (changed: BatchManifest) => retry(() => storeManifest(lease, changed));
+    await store(manifest);
+    this.#manifest = new ManifestKeeper(manifest, store);
     // What is not discarded expires with the retention.
     await this.#discards.addEarlier(earlier.newest).catch(() => {});
     return this;
@@ -132,7 +145,7 @@ export class StoredResults implements BatchStore, BatchResults {
       });
     const packed: { path: string; packed: Buffer | undefined }[] = [];
     // An earlier driver may have stored outputs that there are not now.
-    for (const path of Object.keys(task.outputs ?? {})) {
+    for (const path of Object.keys(outputsOf(task))) {
       const { path: local, error } = outputs?.[path] ?? {};
       if (error !== undefined) errors[path] = error;
       packed.push({ path, packed: local === undefined ? undefined : await pack(path, local) });
@@ -179,4 +192,10 @@ export class StoredResults implements BatchStore, BatchResults {
 /** Returns the path that the submitter has named for an output of a run. */
 function placeFor({ id, outputs = {} }: Task, path: string, repeat: number): string {
   return (outputs[path] ?? '').replaceAll('{id}', toFileName(id)).replaceAll('{repeat}', String(repeat));
+}
+
+/** Returns the outputs of a task, which may be any value that JSON has. */
+function outputsOf(task: Task | null): object {
+  const outputs: unknown = task?.outputs;
+  return typeof outputs === 'object' && outputs !== null ? outputs : {};
 }

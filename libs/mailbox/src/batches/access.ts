@@ -11,6 +11,11 @@ export interface BatchAccess {
   keys: BatchKeys;
 }
 
+/** Function that may repeat a call of Redis. */
+export type Retry = <T>(call: () => Promise<T>) => Promise<T>;
+
+export const callOnce: Retry = (call) => call();
+
 /** The lease of the one driver of a batch. Its calls are made one after another. */
 export interface BatchLease extends BatchAccess {
   /** Id of the submission. */
@@ -19,6 +24,8 @@ export interface BatchLease extends BatchAccess {
   host: string;
   /** Number of the next piece of the result lines. */
   next: number;
+  /** Number of drivers in a row, with this one, that got the lease and have stored no line. */
+  takes: number;
 }
 
 /** Name of a batch in the lists of the fleet. */

@@ -11,5 +11,6 @@ if number > count + 1 then return 0 end
 if (redis.call('HGET', state, 'resultBytes') or 0) + #ARGV[5] > tonumber(ARGV[6]) then return -1 end
 redis.call('XADD', results, number .. '-0', 'l', ARGV[4], 'd', ARGV[5])
 redis.call('HINCRBY', state, 'lines', ARGV[4])
+if ARGV[4] ~= '0' then redis.call('HDEL', state, 'takes') end
 redis.call('HINCRBY', state, 'resultBytes', #ARGV[5])
 return 1

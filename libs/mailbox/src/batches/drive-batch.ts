@@ -10,7 +10,7 @@ import {
 } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
 import { defineBatchScript } from '../scripts.ts';
-import { type BatchLease, batchMember, runOnBatch } from './access.ts';
+import { type BatchLease, batchMember, callOnce, type Retry, runOnBatch } from './access.ts';
 import { expireName, putOffScript } from './names.ts';
 import { cutPieces, outputName, sealPiece } from './pieces.ts';
 
@@ -47,7 +47,7 @@ export async function renewBatch(lease: BatchLease, progress?: object): Promise<
 export async function appendResults(
   lease: BatchLease,
   lines: readonly string[],
-  retry: <T>(call: () => Promise<T>) => Promise<T> = (call) => call(),
+  retry: Retry = callOnce,
 ): Promise<void> {
   let waiting: Buffer[] = [];
   let bytes = 0;
@@ -133,9 +133,12 @@ export async function endBatch(lease: BatchLease, { stoppedBy, totals, progress,
   await redis.zrem(fleet.batches, batchMember(keys)).catch(throwQueueError);
 }
 
-/** Gives the lease back, so that another host drives the batch. Throws LEASE_LOST. */
-export async function releaseBatch(lease: BatchLease): Promise<void> {
-  await mustHold(lease, releaseScript, []);
+/**
+ * Gives the lease back, so that another host drives the batch. `counts`: this driver counts as one that came to
+ * nothing, unless it has stored a line. Throws LEASE_LOST.
+ */
+export async function releaseBatch(lease: BatchLease, { counts }: { counts: boolean }): Promise<void> {
+  await mustHold(lease, releaseScript, [counts ? 1 : 0]);
   await lookLater(lease, 0);
   // Hosts also poll.
   const { redis, fleet } = lease;

@@ -4,7 +4,7 @@ import { asArray, asNumber, asString, runScript, throwQueueError } from '@shellf
 import type { Redis } from 'ioredis';
 import { defineBatchScript, definePlainScript } from '../scripts.ts';
 import { type BatchAccess, type BatchLease, batchMember, runOnBatch } from './access.ts';
-import { BATCH_LEASE_MS } from './drive-batch.ts';
+import { BATCH_LEASE_MS, releaseBatch } from './drive-batch.ts';
 import { putOffScript } from './names.ts';
 import { readBatch, readBatchOptions, type StoredBatch } from './read-batch.ts';
 
@@ -85,10 +85,19 @@ export async function takeBatch(
     await putOffBatch(redis, fleet, due, isOpen ? Math.max(left, STORING_LOOK_MS) : undefined);
     return undefined;
   }
-  const [, id, fence, pieces] = reply;
-  const lease = { ...access, id: asString(id), fence: asNumber(fence), host, next: asNumber(pieces) + 1 };
-  await putOffBatch(redis, fleet, due, BATCH_LEASE_MS);
-  const batch = await readBatch(access);
-  if (batch === undefined) return undefined;
-  return { lease, batch, options: await readBatchOptions(access, lease.id) };
+  const [, id, fence, pieces, takes] = reply;
+  const lease: BatchLease = {
+    ...{ ...access, id: asString(id), fence: asNumber(fence), host },
+    ...{ next: asNumber(pieces) + 1, takes: asNumber(takes) },
+  };
+  try {
+    await putOffBatch(redis, fleet, due, BATCH_LEASE_MS);
+    const batch = await readBatch(access);
+    if (batch === undefined) return undefined;
+    return { lease, batch, options: await readBatchOptions(access, lease.id) };
+  } catch (error) {
+    // Another host may have the seal key.
+    await releaseBatch(lease, { counts: false }).catch(() => {});
+    throw error;
+  }
 }

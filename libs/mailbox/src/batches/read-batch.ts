@@ -1,7 +1,7 @@
 import { ShellfleetError, tryJson, type WireError, wireErrorSchema } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
-import type { BatchAccess } from './access.ts';
+import { type BatchAccess, callOnce, type Retry } from './access.ts';
 import { openPiece, outputName } from './pieces.ts';
 
 const STATES = ['storing', 'waiting', 'running', 'ended'] as const;
@@ -94,15 +94,19 @@ async function readSealedField({ redis, sealer, keys }: BatchAccess, id: string,
   return tryJson(sealer.open(sealed, sealPlace(`batch-${field}`, keys, { batch: keys.name, id, part: '' })));
 }
 
-/** Yields the tasks of a batch in their order. Throws BATCH_NOT_FOUND when Redis has not all of them any more. */
-export async function* readTasks(access: BatchAccess, id: string): AsyncGenerator<StoredTask> {
+/**
+ * Yields the tasks of a batch in their order. `retry` may repeat each read. Throws BATCH_NOT_FOUND when Redis has not
+ * all of them any more.
+ */
+export async function* readTasks(access: BatchAccess, id: string, retry: Retry = callOnce): AsyncGenerator<StoredTask> {
   const { redis, keys } = access;
   const lines = new LineJoiner();
   for (let number = 0; ; number++) {
     const part = String(number);
-    const sealed = await redis.hget(keys.tasks, part).catch(throwQueueError);
+    const sealed = await retry(() => redis.hget(keys.tasks, part).catch(throwQueueError));
     if (sealed === null) {
-      const [storedId, pieces] = await redis.hmget(keys.state, 'id', 'pieces').catch(throwQueueError);
+      const read = () => redis.hmget(keys.state, 'id', 'pieces').catch(throwQueueError);
+      const [storedId, pieces] = await retry(read);
       if (storedId !== id || Number(pieces) !== number) throw notWhole(access);
       return;
     }
@@ -111,15 +115,16 @@ export async function* readTasks(access: BatchAccess, id: string): AsyncGenerato
   }
 }
 
-/** Yields the pieces of a packed file. */
+/** Yields the pieces of a packed file. `retry` may repeat each read. */
 export async function* readBlob(
   { redis, sealer, keys }: BatchAccess,
   id: string,
   blob: string,
+  retry: Retry = callOnce,
 ): AsyncGenerator<Buffer> {
   for (let number = 0; ; number++) {
     const part = `${blob}.${number}`;
-    const sealed = await redis.hget(keys.files, part).catch(throwQueueError);
+    const sealed = await retry(() => redis.hget(keys.files, part).catch(throwQueueError));
     if (sealed === null) return;
     yield sealer.openBytes(sealed, sealPlace('batch-file', keys, { batch: keys.name, id, part }));
   }
@@ -130,18 +135,21 @@ const PIECES_AT_ONCE = 8;
 
 /**
  * Yields the result lines so far, from the piece `from` on (0: all). `next` is where a later call continues. It stands
- * behind whole lines only. Throws BATCH_NOT_FOUND when Redis has not all of them any more.
+ * behind whole lines only. `retry` may repeat each read. Throws BATCH_NOT_FOUND when Redis has not all of them any
+ * more.
  */
 export async function* readResultLines(
   access: BatchAccess,
   id: string,
   from = 0,
+  retry: Retry = callOnce,
 ): AsyncGenerator<{ next: number; lines: string[] }> {
   const { redis, keys } = access;
   const joiner = new LineJoiner();
   for (let after = from; ; ) {
-    const range = redis.xrange(keys.results, `(${after}-0`, '+', 'COUNT', PIECES_AT_ONCE);
-    const entries = await range.catch(throwQueueError);
+    const start = `(${after}-0`;
+    const range = () => redis.xrange(keys.results, start, '+', 'COUNT', PIECES_AT_ONCE).catch(throwQueueError);
+    const entries = await retry(range);
     for (const [streamId, [, count, , sealed = '']] of entries) {
       const number = Number(streamId.split('-')[0]);
       if (number !== after + 1) throw notWhole(access);
@@ -154,7 +162,7 @@ export async function* readResultLines(
     }
     if (entries.length < PIECES_AT_ONCE) break;
   }
-  if ((await redis.hget(keys.state, 'id').catch(throwQueueError)) !== id) throw notWhole(access);
+  if ((await retry(() => redis.hget(keys.state, 'id').catch(throwQueueError))) !== id) throw notWhole(access);
 }
 
 function notWhole({ keys: { name } }: BatchAccess): ShellfleetError {
