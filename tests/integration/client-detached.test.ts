@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type Fleet, readBatchManifest, type TaskResult } from '@shellfleet/client';
 import { packPath } from '@shellfleet/client/driving';
 import {
@@ -134,6 +136,8 @@ describe('a detached batch on the command line', () => {
       () => resultsIn(at('left.jsonl')).catch(() => []),
       (lines) => lines.length === 1,
     );
+    const beside = await cli('attach', 'left', '--out', 'left.jsonl');
+    expect(beside).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is written by process') });
     first.child.kill('SIGINT');
     expect(await first.end).toMatchObject({ exitCode: 130, stderr: expect.stringContaining('which goes on') });
     await appendResults(lease, [lineOf('a#2', { task: 'a', repeat: 2 }), lineOf('a#3', { task: 'a', repeat: 3 })]);
@@ -165,6 +169,7 @@ describe('a batch that is submitted', () => {
     ['../x', 'output'],
     ['/etc/{id}', 'output'],
     ['logs/../../x', 'output'],
+    ['.git/hooks/post-checkout', 'dot'],
   ])('may have no output at %s', async (local, word) => {
     const tasks = [{ id: 'a', script: 'true', outputs: { '/o': local } }];
     await expect(fleet.batches.submit(tasks)).rejects.toMatchObject({
@@ -202,26 +207,35 @@ describe('a batch that is submitted', () => {
 });
 
 describe('an attach', () => {
-  test('writes nothing through a symbolic link, nor what the task has no output for', async () => {
-    await fleet.batches.submit([{ id: 'a', script: 'true', outputs: { '/o': 'outside/x', '/p': 'inside/{id}/x' } }], {
-      name: 'linked',
-    });
+  test('writes nothing through a link, to what was there, nor what the task has not', async () => {
+    const templates = { '/o': 'outside/x', '/p': 'inside/{id}/x', '/q': '{id}', '/r': 'out.jsonl' };
+    await fleet.batches.submit([{ id: 'a', script: 'true', outputs: templates }], { name: 'linked' });
     await mkdir(at('secret'));
     await mkdir(at('work'));
+    await writeFile(at('work/a'), 'mine');
     await symlink(at('secret'), at('work/outside'));
     const lease = await drive('linked');
-    for (const path of ['/o', '/p', '/other']) await storeOutput(lease, 'a', path, path);
-    const outputs = { '/o': { path: 'x' }, '/p': { path: 'y' }, '/other': { path: 'z' } };
-    await appendResults(lease, [lineOf('a', { outputs })]);
-    await endBatch(lease, { totals: totalsOf(1, 1), progress: progressOf(1) });
-    await runCli(stage, ['batch', 'attach', 'linked', '--out', 'out.jsonl'], { cwd: at('work') });
-    const [line] = await resultsIn(at('work/out.jsonl'));
-    expect(line?.outputs).toMatchObject({
-      '/o': { error: { code: 'FILE_DENIED' } },
-      '/p': { path: at('work/inside/a/x') },
-      '/other': { error: { code: 'FILE_DENIED' } },
-    });
+    const paths = [...Object.keys(templates), '/other'];
+    for (const path of paths) await storeOutput(lease, 'a', path, path);
+    const outputs = Object.fromEntries(paths.map((path) => [path, { path: 'x' }]));
+    await appendResults(lease, [lineOf('a', { passed: false, outcome: 'error', outputs })]);
+    await endBatch(lease, { totals: totalsOf(0, 1), progress: progressOf(0) });
+    const attachTo = (out: string) => runCli(stage, ['batch', 'attach', 'linked', '--out', out], { cwd: at('work') });
+    const denied = { error: { code: 'FILE_DENIED' } };
+    const refused = { '/o': denied, '/q': denied, '/r': denied, '/other': denied };
+    // The second call fetches the error again, and replaces what the first one has written.
+    for (let call = 1; call <= 2; call++) {
+      await attachTo('out.jsonl');
+      const [line] = await resultsIn(at('work/out.jsonl'));
+      expect(line?.outputs).toMatchObject({ ...refused, '/p': { path: at('work/inside/a/x') } });
+    }
     expect(await readdir(at('secret'))).toEqual([]);
+    expect(await readFile(at('work/a'), 'utf8')).toBe('mine');
+    await promisify(execFile)('mkfifo', [at('work/pipe')]);
+    const [piped] = await Promise.all([readFile(at('work/pipe'), 'utf8'), attachTo('pipe')]);
+    expect(JSON.parse(piped).outputs['/p']).toMatchObject(denied);
+    const report = await cli('attach', 'linked', '--out', 'work/pipe', '--report', 'r.html');
+    expect(report).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--out must name a file') });
   });
 
   test.each(['directory', 'file'])('writes nothing to a %s through a link in an earlier output', async (kind) => {

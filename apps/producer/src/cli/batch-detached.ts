@@ -1,7 +1,14 @@
 import { type DetachedBatch, type Fleet, ShellfleetError, type SubmitOptions } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
 import { describeProgress, describeTask } from './batch-line.ts';
-import { type ReportFlags, refuseReport, reportOptions, writeReport } from './batch-report-flags.ts';
+import {
+  isSpecial,
+  needsFile,
+  type ReportFlags,
+  refuseReport,
+  reportOptions,
+  writeReport,
+} from './batch-report-flags.ts';
 import type { TaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -105,6 +112,7 @@ async function attach(
   name: string,
   { out, json, ...flags }: AttachFlags,
 ): Promise<void> {
+  if (flags.report !== undefined && isSpecial(out)) throw needsFile('--report', out);
   await refuseReport({ ...flags, out });
   await withFleet(async (fleet) => {
     using interrupt = listenForLeaving();

@@ -66,6 +66,13 @@ async function refuseUnwritable(report: string): Promise<void> {
 /** Tells whether a path is a pipe or a device, which is written to but not read again. */
 export const isSpecial = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === false;
 
+/** Returns the error of a flag that reads what a pipe or a device does not keep. */
+export function needsFile(flag: string, out: string): ShellfleetError {
+  return new ShellfleetError('COMMAND_INVALID', `${flag} reads ${out} at the end, so --out must name a file.`, {
+    path: out,
+  });
+}
+
 /** Returns the path without links, also of a file that does not exist yet. */
 async function realPathOf(path: string): Promise<string> {
   const directory = async () => join(await realpath(dirname(path)).catch(() => resolve(dirname(path))), basename(path));

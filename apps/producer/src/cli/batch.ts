@@ -3,7 +3,14 @@ import { type Batch, type BatchOptions, ShellfleetError } from '@shellfleet/clie
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { refuseForDetached, registerDetached, submitDetached } from './batch-detached.ts';
 import { describeProgress, describeTask } from './batch-line.ts';
-import { isSpecial, type ReportFlags, refuseReport, reportOptions, writeReport } from './batch-report-flags.ts';
+import {
+  isSpecial,
+  needsFile,
+  type ReportFlags,
+  refuseReport,
+  reportOptions,
+  writeReport,
+} from './batch-report-flags.ts';
 import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -166,12 +173,6 @@ function sayEnd(terminal: CliOutput, { totals, stoppedBy }: Batch, out: string):
   if (stoppedBy === 'failure') terminal.say('The batch ended because a task did not pass. --resume continues it.');
   if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline. --resume continues it.');
   terminal.say(`${passed} passed, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
-}
-
-function needsFile(flag: string, out: string): ShellfleetError {
-  return new ShellfleetError('COMMAND_INVALID', `${flag} reads ${out} at the end, so --out must name a file.`, {
-    path: out,
-  });
 }
 
 function onlyWithResume(): ShellfleetError {

@@ -234,7 +234,8 @@ async function* linesOf(path: string): AsyncGenerator<string> {
   for await (const line of readLines(createReadStream(path), path, LONGEST_LINE_MIB)) yield line.toString();
 }
 
-async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
+/** Calls a function with each line. A missing file counts as empty. Throws FILE_…. */
+export async function eachLine(path: string, use: (line: string) => void | Promise<void>): Promise<void> {
   try {
     for await (const line of linesOf(path)) await use(line);
   } catch (cause) {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { refuseLinks } from './output-place.ts';
+import { isVisibleBelow, refuseLinks } from './output-place.ts';
 
 let directory: string;
 const at = (name: string) => join(directory, name);
@@ -12,6 +12,17 @@ beforeEach(async () => {
 });
 
 describe('the place of an output', () => {
+  test.each(['x', 'logs/{id}/log', 'a/../b', './x', 'a.b'])('may be %s', (path) => {
+    expect(isVisibleBelow(path)).toBe(true);
+  });
+
+  test.each(['../x', '/x', 'a/../../x', '.', 'a/..', '.git', '.bashrc', 'a/.git/hooks/post-checkout', 'a/.{id}'])(
+    'may not be %s',
+    (path) => {
+      expect(isVisibleBelow(path)).toBe(false);
+    },
+  );
+
   test.each(['link', 'inner/link', 'link/new'])('is refused when %s has a symbolic link', async (path) => {
     await mkdir(at('inner'));
     await mkdir(at('secret'));

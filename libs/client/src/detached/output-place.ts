@@ -3,12 +3,13 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ShellfleetError } from '@shellfleet/protocol';
 
 // The outputs of a detached batch are written by whoever attaches to it, so their paths may not leave the directory of
-// that process.
+// that process, nor name what other programs there obey, such as .git/hooks or .bashrc.
 
-/** Tells whether a local path of an output stays below the directory in which it is used. */
-export function staysBelow(template: string): boolean {
-  const below = relative(resolve('/a'), resolve('/a', template));
-  return !isAbsolute(template) && !isAbsolute(below) && below !== '..' && !below.startsWith(`..${sep}`);
+/** Tells whether a local path names something below the directory in which it is used, without any hidden part. */
+export function isVisibleBelow(path: string): boolean {
+  const below = relative(resolve('/a'), resolve('/a', path));
+  if (isAbsolute(path) || isAbsolute(below)) return false;
+  return below.split(sep).every((part) => part !== '' && !part.startsWith('.'));
 }
 
 /** Rejects with FILE_DENIED if a path below a directory, or a part of the way to it, is a symbolic link. */

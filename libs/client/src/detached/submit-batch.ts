@@ -5,11 +5,11 @@ import { type BatchOptions, batchOptionsSchema } from '../batch/batch-options.ts
 import { checkTask } from '../batch/check-task.ts';
 import { IdSet } from '../batch/id-set.ts';
 import type { Task } from '../batch/task.ts';
-import { inputFiles } from '../batch/task-outputs.ts';
+import { inputFiles, toFileName } from '../batch/task-outputs.ts';
 import { nameOfThisUser } from '../connection/name-of-this-user.ts';
 import type { FleetView } from '../view.ts';
 import { accessTo, type DetachedBatch, findBatch, toDetachedBatch } from './detached-info.ts';
-import { staysBelow } from './output-place.ts';
+import { isVisibleBelow } from './output-place.ts';
 import { packPath } from './pack-path.ts';
 
 /** Options of a batch that is submitted: those of `fleet.batch` without files for its results. */
@@ -43,9 +43,12 @@ async function* checked(tasks: Tasks, options: SubmitOptions, packed: PackedFile
     const what = `Nothing was submitted: task ${++at}`;
     checkTask(task, options, what);
     if (!ids.add(task.id)) throw invalid(`${what} has the id of an earlier one, ${JSON.stringify(task.id)}`);
-    const outside = Object.values(task.outputs ?? {}).find((local) => !staysBelow(local));
-    if (outside !== undefined)
-      throw invalid(`${what} has an output at ${outside}. Name a path below the directory where it will be fetched`);
+    const named = Object.values(task.outputs ?? {}).map((local) => local.replaceAll('{id}', toFileName(task.id)));
+    const refused = named.find((local) => !isVisibleBelow(local));
+    if (refused !== undefined)
+      throw invalid(
+        `${what} has an output at ${refused}. Name a path below the directory where it will be fetched, none of whose parts begins with a dot`,
+      );
     yield { task, ...(task.files === undefined ? {} : { blobs: await packed.add(task, options.repeats ?? 1) }) };
   }
 }
