@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BatchOptions, type Result, readBatchResults, type Task, type TaskResult } from '@shellfleet/client';
-import { BatchDrive } from '@shellfleet/client/driving';
+import { BatchDrive, HeldLease } from '@shellfleet/client/driving';
 import { type BatchAccess, cancelBatch, readBatch, readResultLines, storeBatch, takeBatch } from '@shellfleet/mailbox';
 import { batchKeys, fleetKeys, LIMITS } from '@shellfleet/protocol';
 import { createSealer } from '@shellfleet/sealing';
@@ -67,9 +67,10 @@ async function takeAway(name: string, tasks: Task[], options: object) {
   const redis = stage.redis.duplicate().on('error', () => {});
   const unknown = { fleet: fleetKeys(`${stage.keyspace}-unknown`), fill };
   const { access, id } = await submit(name, tasks, options, unknown);
+  const held = new HeldLease();
   const taken = await takeBatch({ ...access, redis }, { tenant: 'default', name, score: '' }, 'in-this-process');
   if (taken === undefined) throw new Error('it was not taken');
-  return { access, id, ...taken, close: () => redis.disconnect() };
+  return { access, id, ...taken, held, close: () => redis.disconnect() };
 }
 
 const untilEnded = ({ access }: { access: BatchAccess }) =>
@@ -185,7 +186,10 @@ describe('a detached batch', () => {
   test('is driven to its end although each call of its driver fails first', async () => {
     const ran = join(directory, 'with-errors');
     const tasks = ['a', 'b', 'c'].map((id) => ({ id, script: [`echo ${id} >> ${ran}`, `echo ${id}`] }));
-    const { access, lease, batch, close } = await takeAway('unsteady', tasks, { deadlineMs: 60_000, concurrency: 2 });
+    const { access, lease, held, batch, close } = await takeAway('unsteady', tasks, {
+      deadlineMs: 60_000,
+      concurrency: 2,
+    });
     const { sendCommand } = lease.redis;
     const failed = new Set<string>();
     lease.redis.sendCommand = (command, ...rest) => {
@@ -196,7 +200,7 @@ describe('a detached batch', () => {
       return command.promise;
     };
     const options = { deadlineMs: 60_000, concurrency: 2 };
-    const drive = new BatchDrive({ redisUrl: stage.own.url, lease, batch, options, directory });
+    const drive = new BatchDrive({ redisUrl: stage.own.url, lease, held, batch, options, directory });
     expect(await drive.run()).toEqual({ type: 'ended', stoppedBy: undefined, failure: undefined });
     close();
     expect(await readBatch(access)).toMatchObject({ state: 'ended', lines: 3, totals: { passed: 3 } });
@@ -224,17 +228,28 @@ describe('a detached batch', () => {
 
   test('starts no task when it was cancelled before its next driver', async () => {
     const ran = join(directory, 'cancelled-between');
-    const { id, lease, batch, close } = await takeAway('between', [{ id: 'a', script: `echo a >> ${ran}` }], {});
-    const given = { redisUrl: stage.own.url, lease, options: {}, directory };
+    const { id, lease, held, batch, close } = await takeAway('between', [{ id: 'a', script: `echo a >> ${ran}` }], {});
+    const given = { redisUrl: stage.own.url, lease, held, options: {}, directory };
     const drive = new BatchDrive({ ...given, batch: { ...batch, id, cancel: 'enough' } });
     expect(await drive.run()).toMatchObject({ type: 'ended', stoppedBy: 'signal' });
     close();
     expect(await linesOf(ran)).toEqual([]);
   });
 
+  test('gets nothing from a driver whose lease was over before it began', async () => {
+    const { access, lease, batch, close } = await takeAway('slow', [{ id: 'a', script: 'true' }], {});
+    let now = 0;
+    const held = new HeldLease(() => ({ wall: now, monotonic: now }));
+    now = 5_000;
+    const drive = new BatchDrive({ redisUrl: stage.own.url, lease, held, batch, options: {}, directory });
+    expect(await drive.run()).toMatchObject({ type: 'left', because: { code: 'LEASE_LOST' } });
+    close();
+    expect(await readBatch(access)).toMatchObject({ state: 'waiting', lines: 0 });
+  });
+
   test('ends when ten drivers in a row came to nothing', async () => {
-    const { access, lease, batch, close } = await takeAway('deadly', [{ id: 'a', script: 'true' }], {});
-    const given = { redisUrl: stage.own.url, batch, options: {}, directory };
+    const { access, lease, held, batch, close } = await takeAway('deadly', [{ id: 'a', script: 'true' }], {});
+    const given = { redisUrl: stage.own.url, held, batch, options: {}, directory };
     const drive = new BatchDrive({ ...given, lease: { ...lease, takes: 11 } });
     expect(await drive.run()).toMatchObject({ type: 'ended', failure: { code: 'INTERNAL' } });
     close();

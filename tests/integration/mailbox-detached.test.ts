@@ -106,6 +106,16 @@ describe('a detached batch', () => {
     expect(await readBatch(access)).toMatchObject({ host: 'h1', lines: 4 });
   });
 
+  test('ends when it is cancelled after its last driver has been gone for a while', async () => {
+    const { id } = newBatch();
+    await storeBatch(access, newBatch({ id }));
+    await takeAs('h1');
+    await redis.hset(access.keys.state, 'leaseUntil', Date.now() - 9_000);
+    expect(await cancelBatch(access, id, 'enough')).toBe('asked');
+    await redis.hset(access.keys.state, 'leaseUntil', Date.now() - 10_000);
+    expect(await cancelBatch(access, id, 'enough')).toBe('ended');
+  });
+
   test('counts its drivers that died without a line', async () => {
     await storeBatch(access, newBatch());
     const takes = async () => {

@@ -2,5 +2,6 @@
 
 export { BatchDrive, type DriveEnd } from './detached/batch-drive.ts';
 export { driverNameOf } from './detached/driver-name.ts';
+export { HeldLease } from './detached/held-lease.ts';
 export { packPath } from './detached/pack-path.ts';
 export { unpackTo } from './detached/unpack-to.ts';

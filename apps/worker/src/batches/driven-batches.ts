@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DriveEnd } from '@shellfleet/client/driving';
+import type { DriveEnd, HeldLease } from '@shellfleet/client/driving';
 import { repeat } from '@shellfleet/concurrency';
 import {
   type BatchLease,
@@ -130,11 +130,12 @@ class BatchWorker {
     this.#leftAlone.delete(member);
     const access = { redis, sealer, fleet, keys: batchKeys(namespace, due.tenant, due.name) };
     try {
+      const { HeldLease } = await import('@shellfleet/client/driving');
+      const held = new HeldLease();
       const taken = await takeBatch(access, due, hostId);
       if (taken === undefined) return;
-      if (!this.hasRoom) return await releaseBatch(taken.lease, { counts: false });
       if (this.#host.settings.file.keys !== undefined) return await refuse(taken.lease);
-      await this.#drive(member, taken);
+      await this.#drive(member, taken, held);
     } catch (err) {
       if (isPassing(err)) throw err;
       this.#leaveAlone(member, LEAVE_ALONE_MS);
@@ -142,7 +143,11 @@ class BatchWorker {
     }
   }
 
-  async #drive(member: string, taken: NonNullable<Awaited<ReturnType<typeof takeBatch>>>): Promise<void> {
+  async #drive(
+    member: string,
+    taken: NonNullable<Awaited<ReturnType<typeof takeBatch>>>,
+    held: HeldLease,
+  ): Promise<void> {
     const { settings, logger, audit, batchDirectory } = this.#host;
     const { batch, lease } = taken;
     const { id, name, tenant } = batch;
@@ -151,9 +156,14 @@ class BatchWorker {
     if (!entryIdSchema.safeParse(id).success)
       throw new ShellfleetError('COMMAND_INVALID', `The batch ${name} has an id that no client gives.`);
     const directory = join(batchDirectory, id);
-    await mkdir(directory, { recursive: true, mode: 0o700 });
     const { BatchDrive } = await import('@shellfleet/client/driving');
-    const drive = new BatchDrive({ ...taken, redisUrl: settings.redisUrl, directory });
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    // This host may have been drained since it looked. From here on, `handOver` finds the drive.
+    if (!this.hasRoom) {
+      await rm(directory, { recursive: true, force: true });
+      return await releaseBatch(lease, { counts: false });
+    }
+    const drive = new BatchDrive({ ...taken, held, redisUrl: settings.redisUrl, directory });
     const about = { [ATTRIBUTES.tenant]: tenant, batch: name, submission: id };
     audit.note(tenant, () => ({ type: 'batch-start', batch: name, id, by, fence: lease.fence }));
     logger.info({ ...about, submittedBy: by }, 'batch.taken');

@@ -59,7 +59,8 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     isDraining: () => isDraining() || open.fleetConfiguration.problems().length > 0,
     approvals: new ToolApprovals(host),
   });
-  const batches = driveBatches(host, () => !isDraining() && !requests.cordoned && settling.settled);
+  const mayTake = () => host.takesNew() && !requests.cordoned && settling.settled;
+  const batches = driveBatches(host, mayTake);
   const watching = requests.watch(() => {
     if (requests.drained) {
       sessions.drain();

@@ -28,7 +28,7 @@ import { connectView, type FleetView } from '../view.ts';
 import { EarlierCounts } from './batch-counts.ts';
 import { DetachedPlaces, withPacked } from './detached-places.ts';
 import { driverNameOf } from './driver-name.ts';
-import { HeldLease } from './held-lease.ts';
+import type { HeldLease } from './held-lease.ts';
 import { StoredResults } from './stored-results.ts';
 
 // DRIVE-1. A driver uses the fleet only while it surely holds the lease by its own clocks. Without it, no call is sent.
@@ -41,6 +41,8 @@ import { StoredResults } from './stored-results.ts';
 export interface DriveOptions {
   redisUrl: string;
   lease: BatchLease;
+  /** The lease by the clocks of this process, from before it was taken. */
+  held: HeldLease;
   batch: StoredBatch;
   /** Options of the batch as they are stored, which are not checked. */
   options: unknown;
@@ -56,7 +58,7 @@ export type DriveEnd =
 /** Drives a detached batch, whose lease this process has taken, to its end or until the lease is lost. */
 export class BatchDrive {
   readonly #given: DriveOptions;
-  readonly #held = new HeldLease();
+  readonly #held: HeldLease;
   readonly #earlier = new EarlierCounts();
   /** Aborts to end the batch. */
   readonly #stop = new AbortController();
@@ -72,6 +74,7 @@ export class BatchDrive {
 
   constructor(given: DriveOptions) {
     this.#given = given;
+    this.#held = given.held;
   }
 
   /** Drives the batch. Never rejects. */

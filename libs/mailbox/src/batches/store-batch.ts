@@ -165,9 +165,12 @@ async function storePieces(
   if (call.length > 0) await send();
 }
 
+/** Time after the end of a lease in which another host takes the batch, if there is one. */
+const UNDRIVEN_MS = 10_000;
+
 /**
- * Ends a batch that nobody has driven, also while it is stored, and asks the driver of another one to end it: running
- * tasks end as cancellations. Resolves with `over` for a batch that had ended.
+ * Ends a batch that nobody has driven, also while it is stored, or that nobody has driven for 10 s, and asks the driver
+ * of another one to end it: running tasks end as cancellations. Resolves with `over` for a batch that had ended.
  */
 export async function cancelBatch(
   access: BatchAccess,
@@ -176,7 +179,7 @@ export async function cancelBatch(
 ): Promise<'ended' | 'asked' | 'over'> {
   const { redis, keys } = access;
   const retention = retentionOf(redis, keys.namespace);
-  const reply = await runOnBatch(access, cancelScript, [id, reason, retention]);
+  const reply = await runOnBatch(access, cancelScript, [id, reason, retention, UNDRIVEN_MS]);
   if (reply === 1) await expireName(access);
   return reply === 1 ? 'ended' : reply === 2 ? 'asked' : 'over';
 }
