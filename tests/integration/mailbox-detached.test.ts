@@ -7,6 +7,7 @@ import {
   listBatches,
   readBatch,
   readBlob,
+  readDueBatches,
   readManifest,
   readOutput,
   readResultLines,
@@ -114,6 +115,21 @@ describe('a detached batch', () => {
     expect(await cancelBatch(access, id, 'enough')).toBe('asked');
     await redis.hset(access.keys.state, 'leaseUntil', Date.now() - 10_000);
     expect(await cancelBatch(access, id, 'enough')).toBe('ended');
+  });
+
+  test('waits for its turn behind those of tenants that have fewer', async () => {
+    const waiting = ['t1 a', 't1 b', 't1 c', 't2 a', 't3 a'];
+    await redis.lpush(access.fleet.batchesNoted, ...waiting);
+    const due = await readDueBatches(redis, access.fleet, 4, ['t2']);
+    expect(due.map(({ tenant, name }) => `${tenant} ${name}`)).toEqual(['t1 a', 't3 a', 't1 b', 't2 a']);
+  });
+
+  test('counts its manifest among its results, as it is now', async () => {
+    await storeBatch(access, newBatch());
+    const lease = await takeAs('h1');
+    for (const text of ['x'.repeat(5_000), 'x']) await storeManifest(lease, { text });
+    const [bytes, manifest] = await redis.hmget(access.keys.state, 'resultBytes', 'manifest');
+    expect(Number(bytes)).toBe(manifest?.length);
   });
 
   test('counts its drivers that died without a line', async () => {

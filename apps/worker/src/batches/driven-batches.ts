@@ -97,7 +97,8 @@ class BatchWorker {
   async look(): Promise<void> {
     if (!this.#hasOwn) await this.#takeOwn();
     while (this.hasRoom) {
-      const [due] = await readDueBatches(this.#host.redis, this.#host.fleet, 1);
+      const driven = [...this.#drives.keys()].map((member) => member.split(' ')[0] ?? '');
+      const [due] = await readDueBatches(this.#host.redis, this.#host.fleet, 1, driven);
       if (due === undefined) return;
       await this.#take(due);
     }

@@ -9,6 +9,10 @@ import type { BatchManifest } from './manifest.ts';
 import type { Earlier } from './results-file.ts';
 import type { TaskResult } from './task-result.ts';
 
+/** Drivers and images that a manifest lists. It is rewritten as a whole when it changes. */
+const MOST_DRIVERS = 100;
+const MOST_IMAGES = 10_000;
+
 /** Returns the manifest with which a driver begins. What an earlier driver recorded about images is kept. */
 export async function describeBatch(
   view: FleetView,
@@ -27,7 +31,7 @@ export async function describeBatch(
   return {
     name,
     attempts: Object.fromEntries(attempts),
-    drivers: [...(before?.drivers ?? []), { startedAt: new Date().toISOString(), ...driver }],
+    drivers: [...(before?.drivers ?? []).slice(1 - MOST_DRIVERS), { startedAt: new Date().toISOString(), ...driver }],
     ...(source === undefined ? {} : { tasks: { ...source, count: count ?? 0 } }),
     options: rest,
     ...(spec === undefined ? {} : { spec: withoutSecrets(spec) }),
@@ -48,18 +52,21 @@ async function readClientVersion(): Promise<string> {
   return (tryJson(text) as { version?: string } | undefined)?.version ?? '';
 }
 
-/** Least time between two writes of a manifest because of new images. */
+/** Least time between two writes of a manifest because of new images, and what each image adds to it. */
 const WRITE_EVERY_MS = 2_000;
+const MORE_PER_IMAGE_MS = 20;
 
 /** Keeps the manifest of a running batch up to date. */
 export class ManifestKeeper implements AsyncDisposable {
   readonly #manifest: BatchManifest;
   readonly #store: (manifest: BatchManifest) => Promise<void>;
+  #images: number;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(manifest: BatchManifest, store: (manifest: BatchManifest) => Promise<void>) {
     this.#manifest = manifest;
+    this.#images = Object.values(manifest.images).flat().length;
     this.#store = store;
   }
 
@@ -71,14 +78,18 @@ export class ManifestKeeper implements AsyncDisposable {
 
   #noteImage(image: string, digest: NonNullable<Result['imageDigest']>): void {
     const digests = Object.hasOwn(this.#manifest.images, image) ? (this.#manifest.images[image] ?? []) : [];
-    if (digests.includes(digest)) return;
+    if (digests.includes(digest) || this.#images >= MOST_IMAGES) return;
+    this.#images++;
     // An assignment would not store the name `__proto__`.
     const own = { enumerable: true, configurable: true, writable: true };
     Object.defineProperty(this.#manifest.images, image, { value: [...digests, digest], ...own });
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      void this.#write().catch(() => {});
-    }, WRITE_EVERY_MS).unref();
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = undefined;
+        void this.#write().catch(() => {});
+      },
+      WRITE_EVERY_MS + this.#images * MORE_PER_IMAGE_MS,
+    ).unref();
   }
 
   #write(): Promise<void> {

@@ -22,7 +22,7 @@ export const manifestSchema = z.object({
   detached: z.string().optional(),
   /** For tasks without a line in the results file: id → number of attempts that ended. */
   attempts: z.record(z.string(), z.number()).default({}),
-  /** The processes that drove the batch, in their order. */
+  /** The newest 100 processes that drove the batch, in their order. */
   drivers: z.array(driverSchema).default([]),
   /** Where the tasks came from. Absent when a program gave them. */
   tasks: z
@@ -41,7 +41,10 @@ export const manifestSchema = z.object({
   spec: z.record(z.string(), z.unknown()).optional(),
   /** Hosts of the fleet when the newest driver began. */
   hosts: z.array(hostSchema).default([]),
-  /** Images of the tasks' containers, by the name in the spec, `default` without one → digests, `sha256:…`. */
+  /**
+   * Images of the tasks' containers, 10,000 at most, by the name in the spec, `default` without one → digests,
+   * `sha256:…`.
+   */
   images: z.record(z.string(), z.array(z.string())).default({}),
   /**
    * Configuration of the fleet when the newest driver began: its revision, and its rules. Rules in the files of hosts

@@ -24,9 +24,17 @@ export interface DueBatch {
   score: string;
 }
 
-/** Returns up to `most` batches that may wait for a driver. For some seconds no other host gets them. */
-export async function readDueBatches(redis: Redis, fleet: FleetKeys, most: number): Promise<DueBatch[]> {
-  const args = [most, LOOK_MS, LIMITS.idChars, LIMITS.batchNameChars];
+/**
+ * Returns up to `most` batches that may wait for a driver. For some seconds no other host gets them. Tenants with fewer
+ * batches in `driven`, which has the tenant of each batch that this host drives, come first.
+ */
+export async function readDueBatches(
+  redis: Redis,
+  fleet: FleetKeys,
+  most: number,
+  driven: readonly string[] = [],
+): Promise<DueBatch[]> {
+  const args = [most, LOOK_MS, LIMITS.idChars, LIMITS.batchNameChars, ...driven];
   const reply = await runScript(redis, dueScript, [fleet.batchesNoted, fleet.batches], args);
   return toDue(asArray(reply, dueScript.name).map(asString));
 }

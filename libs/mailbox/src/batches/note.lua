@@ -3,5 +3,6 @@
 -- Returns 1 stored · 0 another one drives the batch
 if not is_driver() then return 0 end
 write_when_full()
+redis.call('HINCRBY', state, 'resultBytes', #ARGV[3] - redis.call('HSTRLEN', state, 'manifest'))
 redis.call('HSET', state, 'manifest', ARGV[3])
 return 1
