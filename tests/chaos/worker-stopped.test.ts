@@ -56,7 +56,7 @@ describe('a worker that gets SIGTERM under load', () => {
 });
 
 describe('a worker that gets SIGINT', () => {
-  test('ends its sessions, cancels running commands, and leaves no container', async () => {
+  test('ends its sessions, cancels running commands, and leaves no container', async ({ expect }) => {
     await using own = await startInspectedFleet();
     const { stack, worker, inspect } = own;
     const session = await stack.fleet.session('ended');
@@ -74,7 +74,7 @@ describe('a worker that gets SIGINT', () => {
     expect(await inspect.broken('ended', [command.id, queued.id])).toEqual([]);
   });
 
-  test('ends at once at a second SIGINT, and the next worker removes leftovers', async () => {
+  test('ends at once at a second SIGINT, and the next worker removes leftovers', async ({ expect }) => {
     await using own = await startInspectedFleet();
     const { stack, worker, inspect } = own;
     const session = await stack.fleet.session('stubborn');

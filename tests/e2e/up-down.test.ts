@@ -142,7 +142,7 @@ describe.concurrent('up and down', { timeout: 120_000 }, () => {
     expect(living(pids.slice(1))).toEqual([]);
   });
 
-  test('`down` names a worker that `up` did not start and that keeps running', async () => {
+  test('`down` names a worker that `up` did not start and that keeps running', async ({ expect }) => {
     await using machine = await newMachine();
     await machine.run(['up', '--detach', '--slots', '1']);
     const byHand = machine.follow(['worker', '--slots', '1', '--host-id', 'by-hand']);
@@ -168,7 +168,7 @@ describe.concurrent('up and down', { timeout: 120_000 }, () => {
 });
 
 describe.concurrent('up while a fleet of another version runs', { timeout: 120_000 }, () => {
-  test('refuses while that fleet’s workers are used, and --replace waits for running commands', async () => {
+  test('refuses while that fleet’s workers are used, and --replace waits for running commands', async ({ expect }) => {
     await using machine = await newMachine();
     await machine.run(['up', '--detach', '--slots', '1']);
     const before = await machine.startedPids();
@@ -213,7 +213,7 @@ describe.concurrent('up while a fleet of another version runs', { timeout: 120_0
     expect(await machine.hosts()).toMatchObject([{ state: 'up', slots: 2 }]);
   });
 
-  test('replaces a fleet whose commands do not finish in time, and reports those', async () => {
+  test('replaces a fleet whose commands do not finish in time, and reports those', async ({ expect }) => {
     await using machine = await newMachine();
     await machine.run(['up', '--detach', '--slots', '2']);
     const before = await machine.startedPids();
@@ -238,7 +238,7 @@ describe.concurrent('up on a Redis with keys of another protocol version', { tim
     SHELLFLEET_TEST_NEWER: 'protocol',
   });
 
-  test('refuses a running fleet; --replace drains it, reports, and removes its keys', async () => {
+  test('refuses a running fleet; --replace drains it, reports, and removes its keys', async ({ expect }) => {
     await using machine = await newMachine({ SHELLFLEET_HOST_USER: 'nobody' });
     await machine.run(['up', '--detach', '--slots', '1']);
     const before = await machine.startedPids();
