@@ -62,11 +62,19 @@ function lasting({ id, task, repeat, outcome, passed, score, endedIn, setup, res
   };
 }
 
-/** Resolves with the worker that drives the batch, once the batch has so many results. */
-async function driverOf(name: string, atLeast: number): Promise<TestWorker> {
+/** Returns how often a worker has taken the batch. */
+const takesOf = (name: string) =>
+  stack.workers
+    .flatMap(({ log }) => log.split('\n'))
+    .filter((line) => {
+      return line.includes('batch.taken') && line.includes(`"${name}"`);
+    }).length;
+
+/** Resolves with the worker that drives the batch, once it has so many results, and after so many other drivers. */
+async function driverOf(name: string, atLeast: number, before = 0): Promise<TestWorker> {
   const batch = await until(
-    () => stack.fleet.batches.get(name),
-    ({ results, hostId }) => results >= atLeast && hostId !== undefined,
+    async () => ({ ...(await stack.fleet.batches.get(name)), takes: takesOf(name) }),
+    ({ results, state, takes }) => results >= atLeast && state === 'running' && takes > before,
   );
   const worker = stack.workers.find(({ hostId }) => hostId === batch.hostId);
   if (worker === undefined) throw new Error(`no worker drives ${name}`);
@@ -79,7 +87,7 @@ describe('a detached batch', () => {
     const calm = await attachIn('calm', 'calm');
     await submit('killed', ids.length);
     for (let kill = 1; kill <= 5; kill++) {
-      const worker = await driverOf('killed', 2 * kill);
+      const worker = await driverOf('killed', kill, kill - 1);
       await worker.kill();
       await worker.start();
     }
@@ -92,6 +100,7 @@ describe('a detached batch', () => {
     expect(first.files).toEqual(calm.files);
     expect(second.results.map(lasting)).toEqual(first.results.map(lasting));
     expect(second.files).toEqual(first.files);
+    expect(takesOf('killed')).toBeGreaterThanOrEqual(6);
     const [whole, disturbed] = [await stack.fleet.batches.get('calm'), await stack.fleet.batches.get('killed')];
     expect(disturbed).toMatchObject({ state: 'ended', results: ids.length, totals: whole.totals });
   }, 120_000);
