@@ -160,6 +160,7 @@ describe('a detached batch on the command line', () => {
   test('is refused with flags about results, and needs --out without --detach', async () => {
     await writeFile(at('tasks.jsonl'), '{"id":"a","script":"true"}\n');
     expect((await cli('run', 'tasks.jsonl', '--detach', '--junit', 'x.xml')).stderr).toContain('--junit needs the');
+    expect((await cli('run', 'tasks.jsonl', '--detach', '--out', 'x')).stderr).toContain('--out needs the');
     expect(await cli('run', 'tasks.jsonl')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("'--out") });
   });
 });
@@ -188,6 +189,8 @@ describe('a batch that is submitted', () => {
       code: 'FILE_NOT_FOUND',
     });
     await expect(signing.batches.submit([task])).rejects.toThrow('cannot sign');
+    const intercepted = await stage.connect({ interceptors: [(input, next) => next(input)] });
+    await expect(intercepted.batches.submit([task])).rejects.toThrow('has interceptors');
     expect(await stage.keys()).toEqual(before);
   });
 

@@ -1,4 +1,5 @@
 import { ATTRIBUTES, nameSpan, SPANS, type TracingChoice } from '@shellfleet/protocol';
+import type { Tracing } from '@shellfleet/vendor/opentelemetry';
 import { runCli, verbOf } from './cli/program.ts';
 import { isVerb } from './cli/verbs.ts';
 import type { Config } from './config.ts';
@@ -24,9 +25,8 @@ export async function runTraced(
     say(choice);
     return runCli(args, config);
   }
-  const { startTracing } = await import('@shellfleet/vendor/opentelemetry');
-  const resource = { 'service.name': 'shellfleet', 'service.version': config.version };
-  const tracing = startTracing({ ...choice, resource, onError: (error) => say(`Spans were not exported: ${error}`) });
+  const tracing = await begin(choice, config, say).catch((error: unknown) => say(`Nothing is traced: ${error}`));
+  if (tracing === undefined) return runCli(args, config);
   const { TRACEPARENT: traceparent, TRACESTATE: tracestate } = config.env;
   const program = {
     name: nameSpan(SPANS.verb, verb),
@@ -40,4 +40,10 @@ export async function runTraced(
   );
   await tracing.end(EXPORT_MS);
   return exitCode;
+}
+
+async function begin(choice: TracingChoice, { version }: Config, say: (problem: string) => void): Promise<Tracing> {
+  const { startTracing } = await import('@shellfleet/vendor/opentelemetry');
+  const resource = { 'service.name': 'shellfleet', 'service.version': version };
+  return startTracing({ ...choice, resource, onError: (error) => say(`Spans were not exported: ${error}`) });
 }

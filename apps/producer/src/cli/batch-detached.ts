@@ -167,4 +167,4 @@ export function refuseForDetached(given: Partial<Record<(typeof OF_RESULTS)[numb
   );
 }
 
-const OF_RESULTS = ['resume', 'only', 'force', 'junit', 'report', 'compare'] as const;
+const OF_RESULTS = ['out', 'resume', 'only', 'force', 'junit', 'report', 'compare'] as const;

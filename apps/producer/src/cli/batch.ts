@@ -51,7 +51,10 @@ export function registerBatch(program: Command, context: Context): void {
   addSessionFlags(verb, context.config.env)
     .addOption(jsonFlag())
     .action((file: string, flags: Flags) => {
-      if (flags.detach) return runDetached(context, file, flags);
+      // A default of the environment is for batches whose results this process writes.
+      const { out: _out, ...others } = flags;
+      const isAsked = verb.getOptionValueSource('out') === 'cli';
+      if (flags.detach) return runDetached(context, file, isAsked ? flags : others);
       const { out } = flags;
       return out === undefined ? verb.error(OUT_IS_MISSING) : run(context, file, { ...flags, out });
     });

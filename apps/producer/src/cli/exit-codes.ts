@@ -30,6 +30,7 @@ export function exitCodeOfResult(result: Result): number {
 export function exitCodeOfBatch({ totals, stoppedBy }: BatchEnd): number {
   if (stoppedBy === 'signal') return EXIT_CANCELLED;
   if (stoppedBy === 'batch-deadline') return EXIT_TIMEOUT;
+  if (stoppedBy === 'failure') return 1;
   return totals.tasks - totals.skipped - totals.passed > 0 ? 1 : 0;
 }
 

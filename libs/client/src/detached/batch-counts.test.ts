@@ -14,6 +14,7 @@ describe('the counts of all drivers of a batch', () => {
     expect(earlier.withTotals({ ...none, ...own })).toEqual({
       ...{ ...none, tasks: 4, skipped: 0, passed: 2, failed: 0, infrastructure: 2, cancelled: 0, success: 2, lost: 2 },
     });
+    expect(earlier.withTotals({ ...none, ...own, tasks: 0 }).tasks).toBe(2);
     const progress = new ProgressCount(4);
     for (let skipped = 0; skipped < 2; skipped++) progress.skip();
     progress.begin('c');

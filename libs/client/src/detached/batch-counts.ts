@@ -26,7 +26,9 @@ export class EarlierCounts {
   /** Returns the totals of all drivers, of those of this driver. */
   withTotals(own: BatchTotals): BatchTotals {
     const sums = Object.entries(this.#ended).map(([name, count]) => [name, count + own[name as keyof Ended]]);
-    return { ...own, ...Object.fromEntries(sums), skipped: 0 };
+    // A driver that stops before it reads the tasks counts none of them.
+    const tasks = Math.max(own.tasks, this.#lines);
+    return { ...own, ...Object.fromEntries(sums), tasks, skipped: 0 };
   }
 
   /** Returns how far the batch is with the work of all drivers, of the progress of this one. */

@@ -19,7 +19,8 @@ export class DetachedBatches {
 
   /**
    * Submits a batch. Resolves when its tasks and files are in Redis, sealed. Submitting the same batch again under its
-   * name has no effect. Rejects with COMMAND_INVALID for an invalid task, or when this client signs; with
+   * name has no effect. Rejects with COMMAND_INVALID for an invalid task, or when this client signs or has
+   * interceptors; with
    * BATCH_TOO_LARGE above 64 MiB; with QUOTA_EXCEEDED above 1,000 batches or 4 GiB of the tenant; with
    * IDEMPOTENCY_CONFLICT when another batch has the name; and with FILE_… for a file that cannot be read.
    */

@@ -20,6 +20,10 @@ const OF_A_DRIVER = ['out', 'overwrite', 'resumeFrom', 'only', 'signal'];
 /** Stores a batch in the fleet, whose workers drive it. Nothing is stored of a batch that is not valid. */
 export async function submitBatch(view: FleetView, tasks: Tasks, options: SubmitOptions): Promise<DetachedBatch> {
   if (view.sealer.signs) throw cannotSign();
+  if (!view.interceptors.isEmpty)
+    throw invalid(
+      'This fleet has interceptors, which a worker that drives a batch cannot run, so nothing was submitted',
+    );
   const other = OF_A_DRIVER.find((field) => field in options);
   if (other !== undefined) throw invalid(`${other} is not for a detached batch; \`attach\` writes its results`);
   if (options.spec !== undefined)
