@@ -149,7 +149,8 @@ describe(`upkeep with ${SESSIONS} ended sessions`, () => {
     const reported = new Set<string>();
     const logger = {
       ...silent,
-      warn: (line: Record<string, string>) => reported.add(line['shellfleet.session.id'] ?? line.tenant ?? ''),
+      warn: (line: Record<string, string>) =>
+        reported.add(line['shellfleet.session.id'] ?? line['shellfleet.tenant.id'] ?? ''),
     };
     const upkeep = start(redis, { intervalMs: 20, quietMs: HOUR, retentionMs: HOUR, logger });
     await until(
