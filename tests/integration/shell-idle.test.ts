@@ -8,12 +8,21 @@ const images: [string, ImageName][] = [
   ['ash', 'busybox'],
 ];
 
-/** Sends the signals to the shell one after another while no command runs. The image of dash has no `sleep`. */
-async function signal({ client }: ShellBox, signals: string[]): Promise<void> {
-  const pause = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done';
-  const kills = signals.map((name) => `${pause}; kill -${name} $shell; `).join('');
+/** Takes a while. The image of dash has no `sleep`. */
+const pause = 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done';
+
+/**
+ * Sends the signals to the shell one after another while no command runs. After each it runs the script that `after`
+ * returns for their number so far.
+ */
+async function signal(
+  { client }: ShellBox,
+  signals: string[],
+  after: (count: number) => string = () => pause,
+): Promise<void> {
+  const kills = signals.map((name, index) => `kill -${name} $shell; ${after(index + 1)}; `).join('');
   const before = client.late.length;
-  await client.run(`shell=$$; { ${kills} ${pause}; echo sent; } & :`);
+  await client.run(`shell=$$; { ${pause}; ${kills} echo sent; } & :`);
   await expect
     .poll(() =>
       client.late
@@ -28,8 +37,9 @@ describe.each(images)('%s between two commands', (shell, image) => {
   const it = useBox({ image });
 
   test('keeps its state when it traps signals', async () => {
-    await it.client.run("V=1; trap 'n=${n}x' USR1");
-    await signal(it, Array(12).fill('USR1'));
+    await it.client.run('V=1; trap \'n=${n}x; : > "/tmp/trap-${#n}"\' USR1');
+    // Signals of one kind that are pending at the same time are one signal, so each is sent after the trap for the last.
+    await signal(it, Array(12).fill('USR1'), (count) => `until [ -e /tmp/trap-${count} ]; do :; done`);
     expect(await it.client.run('pwd; echo "$V $n"', { cwd: '/proc' })).toMatchObject({
       out: `/proc\n1 ${'x'.repeat(12)}\n`,
       state: 'kept',
