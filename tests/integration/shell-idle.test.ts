@@ -39,7 +39,7 @@ describe.each(images)('%s between two commands', (shell, image) => {
   test('keeps its state when it traps signals', async () => {
     await it.client.run('V=1; trap \'n=${n}x; : > "/tmp/trap-${#n}"\' USR1');
     // Signals of one kind that are pending at the same time are one signal, so each follows the trap for the last.
-    await signal(it, Array(12).fill('USR1'), (count) => `until [ -e /tmp/trap-${count} ]; do :; done`);
+    await signal(it, Array(12).fill('USR1'), (count) => `until [ -e /tmp/trap-${count} ]; do :; done; ${pause}`);
     expect(await it.client.run('pwd; echo "$V $n"', { cwd: '/proc' })).toMatchObject({
       out: `/proc\n1 ${'x'.repeat(12)}\n`,
       state: 'kept',
