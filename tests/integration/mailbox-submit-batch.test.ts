@@ -63,7 +63,7 @@ const timeOfName = () => redis.zscore(batchesKey(access.keys.namespace, 't1'), '
 
 /** Leaves behind what a submitter stores that dies before the commit. */
 async function dieBeforeCommit(id = ulid()): Promise<string> {
-  // It removes nothing, as its process is gone.
+  // The commit never begins, so `storeBatch` never reaches the code that removes what it has stored.
   const dying = withSteps('commit', { before: () => new Promise(() => {}) });
   void storeBatch(dying, newBatch({ id }));
   await expect.poll(() => redis.hlen(access.keys.tasks)).toBe(1);

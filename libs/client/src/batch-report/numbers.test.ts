@@ -71,7 +71,7 @@ describe('a distribution', () => {
 
 describe('pass@k', () => {
   test('is the share of all choices of k repeats with one that passed', () => {
-    // Of the 10 pairs of 5 repeats, 3 have none of the 2 that passed; of the 6 pairs of 4 repeats, all 6.
+    // The first task has 10 pairs of repeats, 3 of them without a pass; the second has 6 pairs, none with a pass.
     expect(passAtKOf([tally(5, 2), tally(4, 0)])).toEqual([
       { k: 1, estimate: (0.4 + 0) / 2, tasks: 2 },
       { k: 2, estimate: expect.closeTo((0.7 + 0) / 2, 12), tasks: 2 },

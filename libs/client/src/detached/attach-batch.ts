@@ -41,7 +41,7 @@ export async function* attachBatch(
   let [next, looks, lease] = [0, 0, -1];
   for (;;) {
     signal?.throwIfAborted();
-    // It is read before the results, so that the results of a batch that has ended are all there.
+    // The state is read before the results: once it is `ended`, every result is stored.
     const batch = await findSame(access, id);
     for await (const page of readResultLines(access, id, next)) {
       for (const line of page.lines) {
