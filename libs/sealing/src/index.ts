@@ -8,6 +8,7 @@ export {
 } from './audit/audit-line.ts';
 export { hostDirectoryName } from './audit/host-directory.ts';
 export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
+export { type LinkKeys, linkKeysOf, pskOf } from './link-keys.ts';
 export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';
 export {

@@ -1,13 +1,6 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  createSecretKey,
-  type KeyObject,
-  randomBytes,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 import { SCHEMA_VERSION, ShellfleetError } from '@shellfleet/protocol';
+import { parseSealKey, type SealKey } from './seal-key.ts';
 import type { SealPlace } from './seal-place.ts';
 import { isSignedKind, type Signature, splitSigned } from './signatures/signed-value.ts';
 import type { Signer } from './signatures/signer.ts';
@@ -43,11 +36,6 @@ export interface Sealer {
   deriveKey(purpose: readonly string[]): Uint8Array;
 }
 
-interface Key {
-  id: string;
-  secret: KeyObject;
-}
-
 const NONCE_BYTES = 12;
 /**
  * Number of nonces that one system call reads. A call for each nonce would cost as much as encrypting a small value.
@@ -62,7 +50,7 @@ export interface Signing {
 
 /** Creates a sealer. `keys` are 32 bytes each, in base64 or hex. The first key seals, and the others only open. */
 export function createSealer(keys: readonly string[], { signer, verifier }: Signing = {}): Sealer {
-  const parsed = keys.map(parseKey);
+  const parsed = keys.map(parseSealKey);
   const current = parsed[0];
   if (current === undefined) throw noKey();
   const open = (sealed: string, place: SealPlace) => {
@@ -123,25 +111,18 @@ export function createSealKey(): string {
   return randomBytes(32).toString('base64');
 }
 
-function parseKey(text: string): Key {
-  const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, 'hex') : Buffer.from(text, 'base64');
-  if (bytes.byteLength !== 32)
-    throw new ShellfleetError(
-      'SEAL_KEY_UNKNOWN',
-      'A seal key is not 32 bytes in base64 or hex. `openssl rand -base64 32` makes one.',
-    );
-  return {
-    id: createHash('sha256').update('shellfleet seal key id').update(bytes).digest('base64url').slice(0, 8),
-    secret: createSecretKey(bytes),
-  };
-}
-
 function toAdditionalData({ namespace, tenant, session, entry, kind, beside }: SealPlace, isSigned: boolean): Buffer {
   const kindOf = isSigned ? `signed ${kind}` : kind;
   return Buffer.from(JSON.stringify([namespace, tenant, session, entry, kindOf, ...beside]));
 }
 
-function sealWith(key: Key, plain: string | Uint8Array, place: SealPlace, schema: number, isSigned: boolean): string {
+function sealWith(
+  key: SealKey,
+  plain: string | Uint8Array,
+  place: SealPlace,
+  schema: number,
+  isSigned: boolean,
+): string {
   const nonce = nextNonce();
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place, isSigned));
   const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
@@ -175,7 +156,7 @@ function tooNew({ kind, session }: SealPlace, version: number, context: object):
 }
 
 function openWith(
-  keys: readonly Key[],
+  keys: readonly SealKey[],
   sealed: string,
   place: SealPlace,
   onAltered: () => void,

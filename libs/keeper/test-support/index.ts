@@ -1,0 +1,2 @@
+export { NoiseResponder } from './noise-responder.ts';
+export { privateKeyFrom } from './private-key.ts';
