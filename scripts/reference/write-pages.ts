@@ -31,6 +31,7 @@ const PLANS: PagePlan[] = [
       'ExecutionPolicy',
       'DockerPolicy',
       'HostPolicy',
+      'KubernetesPolicy',
       'OutputOptions',
       'LimitOptions',
       'RedactionRule',

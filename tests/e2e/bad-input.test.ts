@@ -238,7 +238,7 @@ describe('a session spec', () => {
     [41, { privileged: true }, 'spec.privileged', 'unknown field'],
     [41, { binds: ['/:/host'] }, 'spec.binds', 'unknown field'],
     [41, { policy: { type: 'docker', capAdd: ['ALL'] } }, 'spec.policy.capAdd', 'unknown field'],
-    [41, { policy: 'none' }, 'spec.policy.type', "must be 'docker', 'host', 'bubblewrap' or 'codex'"],
+    [41, { policy: 'none' }, 'spec.policy.type', "must be 'docker', 'host', 'bubblewrap', 'codex' or 'kubernetes'"],
     [41, { policy: 'host', image: 'alpine' }, 'spec.image', 'has no meaning under the host policy'],
     [42, { limits: { memoryBytes: '512mb!' } }, 'spec.limits.memoryBytes', 'must be a number of bytes'],
     [42, { limits: { memoryBytes: 0 } }, 'spec.limits.memoryBytes', 'must be positive if provided'],

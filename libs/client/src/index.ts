@@ -42,6 +42,7 @@ export type {
   HostPolicy,
   HostPool,
   KeptSandbox,
+  KubernetesPolicy,
   LimitOptions,
   LogChunk,
   LostResult,

@@ -36,7 +36,7 @@ describe('exported types', () => {
 
   // S0-51
   test('include the options of every policy', () => {
-    type Policy = sdk.DockerPolicy | sdk.HostPolicy | sdk.BubblewrapPolicy | sdk.CodexPolicy;
+    type Policy = sdk.DockerPolicy | sdk.HostPolicy | sdk.BubblewrapPolicy | sdk.CodexPolicy | sdk.KubernetesPolicy;
     expectTypeOf<Policy>().toEqualTypeOf<sdk.ExecutionPolicy>();
     expectTypeOf<Policy['type']>().toEqualTypeOf<sdk.PolicyName>();
   });

@@ -13,6 +13,7 @@ describe('a session', () => {
     ['whatever the host policy has', { policy: 'host', sandbox: { mode: 'external', network: 'full' } }],
     ['a sandbox that its class names', { sandbox: { mode: 'danger-full-access', network: 'full' } }],
     ['no sandbox', { sandbox: { selection: 'forbid' } }],
+    ['the usual limits of a Pod', { policy: 'kubernetes', limits: { cpus: 0.5 } }],
     ['labels of its host', { hosts: { gpu: 'yes' } }],
     ['settings that no host refuses', { env: { A: 'b' }, cwd: '/tmp', labels: { a: 'b' }, idleTimeoutMs: 1_000 }],
   ])('that asks for %s is not particular', (_title, spec) => {
@@ -26,6 +27,9 @@ describe('a session', () => {
     ['a container runtime', { policy: { type: 'docker', runtime: 'runsc' } }],
     ['names on the network', { sandbox: { network: 'limited', allowedHosts: ['example.org'] } }],
     ['much memory', { limits: { memoryBytes: 2 * GIB } }],
+    ['a RuntimeClass', { policy: { type: 'kubernetes', runtimeClass: 'gvisor' } }],
+    ['a bound on the processes of its Pod', { policy: 'kubernetes', limits: { pids: 128 } }],
+    ['a resource of its cluster', { policy: 'kubernetes', limits: { resources: { 'nvidia.com/gpu': 1 } } }],
     ['a quota of its disk', { limits: { diskBytes: GIB } }],
     ['bounds of a session without a container', { policy: 'host', limits: { pids: 32 } }],
     ['output without the built-in redaction', { redactFormats: false }],

@@ -13,12 +13,20 @@ type Asked = Pick<
 export function isParticular(asked: Asked): boolean {
   const { policy, image, user, workspace, sandbox, limits, redactFormats, keepOnFailure } = asked;
   const reachesSome = (sandbox?.allowedHosts ?? []).length > 0;
-  const named = [image, user, workspace, policy.type === 'docker' ? policy.runtime : undefined];
+  const named = [image, user, workspace, runtimeOf(policy)];
   const { memoryBytes, cpus, pids } = DEFAULTS.limits;
   const isLarge = (limits.memoryBytes ?? 0) > memoryBytes || (limits.cpus ?? 0) > cpus || (limits.pids ?? 0) > pids;
   // Only hosts with control groups can limit a whole session that has no container.
-  const isBounded = policy.type !== 'docker' && (limits.cpus !== undefined || limits.pids !== undefined);
-  const isQuota = limits.diskBytes !== undefined;
+  const hasGroup = policy.type === 'docker' || policy.type === 'kubernetes';
+  const isBounded = !hasGroup && (limits.cpus !== undefined || limits.pids !== undefined);
+  // Only the kubelet of a node bounds the processes of a Pod.
+  const isPodBound = policy.type === 'kubernetes' && limits.pids !== undefined;
+  const isQuota = limits.diskBytes !== undefined || limits.resources !== undefined;
   const isNamed = named.some((field) => field !== undefined);
-  return reachesSome || isNamed || isLarge || isBounded || isQuota || !redactFormats || keepOnFailure;
+  return reachesSome || isNamed || isLarge || isBounded || isPodBound || isQuota || !redactFormats || keepOnFailure;
+}
+
+function runtimeOf(policy: Asked['policy']): string | undefined {
+  if (policy.type === 'docker') return policy.runtime;
+  return policy.type === 'kubernetes' ? policy.runtimeClass : undefined;
 }

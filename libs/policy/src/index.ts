@@ -27,6 +27,13 @@ export { type HostAllowances, type HostPolicyPlan, planHost } from './execution/
 export { refusedByOffer } from './execution/host-offer.ts';
 export { isWithinPatterns, matchesPatterns } from './execution/host-patterns.ts';
 export { isListedImage } from './execution/image-list.ts';
+export {
+  type ClusterSettings,
+  type KubernetesAllowances,
+  type KubernetesPlan,
+  planKubernetes,
+  type Toleration,
+} from './execution/kubernetes.ts';
 export { withSetting } from './execution/refusal.ts';
 export {
   checkSandbox,

@@ -33,15 +33,36 @@ export interface CodexPolicy {
   configOverrides?: Record<string, unknown> | undefined;
 }
 
+/** A separate Pod for each session, in the cluster of its worker. */
+export interface KubernetesPolicy {
+  type: 'kubernetes';
+  /** Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
+  readOnlyRootfs?: boolean | undefined;
+  /** RuntimeClass of the Pod, which the operator must allow. Default: that of the cluster. */
+  runtimeClass?: string | undefined;
+}
+
 /** Where a shell runs, with the policy's options. The operator of a host decides which policies it offers. */
-export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy | CodexPolicy;
+export type ExecutionPolicy = DockerPolicy | HostPolicy | BubblewrapPolicy | CodexPolicy | KubernetesPolicy;
 export type PolicyName = ExecutionPolicy['type'];
 
-const policies: Record<PolicyName, true> = { docker: true, host: true, bubblewrap: true, codex: true };
+const policies: Record<PolicyName, true> = {
+  docker: true,
+  host: true,
+  bubblewrap: true,
+  codex: true,
+  kubernetes: true,
+};
 export const POLICY_NAMES = Object.keys(policies) as readonly PolicyName[];
 
 /** Policy of a session whose spec names none, and of a host whose operator lists none. */
 export const DEFAULT_POLICY: PolicyName = DEFAULTS.session.policy;
+
+/**
+ * Tells whether any worker can reach a shell of the policy. Such a shell outlives its worker: the next one that takes
+ * the lease adopts it, so its sessions move from worker to worker.
+ */
+export const isMovable = (policy: PolicyName) => policy === 'kubernetes';
 
 /** Joins the names within a sentence: `'docker' and 'host'`. */
 export function listPolicyNames(conjunction: 'and' | 'or'): string {
@@ -70,6 +91,14 @@ const optionsSchema = z.discriminatedUnion(
         })
         .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
         .default({}),
+    }),
+    z.strictObject({
+      type: z.literal('kubernetes'),
+      readOnlyRootfs: z.boolean('must be true or false').default(false),
+      runtimeClass: z
+        .string('must be a string')
+        .regex(/^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/, 'must be the name of a RuntimeClass')
+        .optional(),
     }),
   ],
   `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`,

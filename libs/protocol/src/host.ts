@@ -41,6 +41,17 @@ export const hostOfferSchema = z.object({
   pids: bytesOrCount,
   controlGroups: z.boolean().default(true),
   diskQuota: z.boolean().default(true),
+  /** What the operator of a worker of Pods allows. Absent on other hosts. */
+  cluster: z
+    .object({
+      runtimeClasses: z.array(z.string()),
+      resources: z.array(z.string()),
+      podPidsLimit: z.number().optional(),
+      unenforced: z.array(z.string()),
+      /** Whether the fleet has an egress proxy. */
+      egress: z.boolean(),
+    })
+    .optional(),
 });
 export type HostOffer = z.infer<typeof hostOfferSchema>;
 

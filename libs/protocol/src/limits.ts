@@ -37,6 +37,9 @@ export const LIMITS = {
   /** Characters of a placement class, with the longest labels. */
   placementClassChars: 1_200,
   startupCommands: 64,
+  /** Resources of a cluster that one session may ask for, and the most of one. */
+  resources: 8,
+  resourceCount: 1_024,
   /** The most closed sessions that a fleet lists. Older ones are still found by their ids. */
   closedSessions: 100_000,
   /** Default of the retention of finished commands, their output and their idempotency keys. */

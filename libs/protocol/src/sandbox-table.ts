@@ -71,6 +71,15 @@ export const SANDBOX_TABLE: Record<PolicyName, PolicyTable> = {
       external: refused(IS_A_SANDBOX('codex')),
     },
   },
+  kubernetes: {
+    usual: { mode: 'workspace-write', network: 'restricted' },
+    modes: {
+      'read-only': enforced('/tmp, /dev/shm'),
+      'workspace-write': enforced('/workspace, and the root of its own container unless readOnlyRootfs'),
+      'danger-full-access': enforced('the same: it is still a Pod, but counts as no sandbox for approvals'),
+      external: refused(IS_A_SANDBOX('kubernetes')),
+    },
+  },
 };
 
 export interface ResolvedSandbox {

@@ -216,7 +216,10 @@ export interface OutputOptions {
   streamBytes?: number | undefined;
 }
 
-/** Resources of a sandbox. A host refuses what it cannot enforce. Only policy `docker` has defaults. */
+/**
+ * Resources of a sandbox. A host refuses what it cannot enforce. Only the policies `docker` and `kubernetes` have
+ * defaults.
+ */
 export interface LimitOptions {
   /**
    * Memory of all processes in bytes, including the pages of `/tmp` and `/dev/shm`.
@@ -231,7 +234,7 @@ export interface LimitOptions {
    */
   cpus?: number | undefined;
   /**
-   * Processes and threads at once.
+   * Processes and threads at once. Under the policy `kubernetes` the kubelet bounds them, and no default applies.
    * @default 256
    * @limit 16 to 65,536
    */
@@ -244,6 +247,7 @@ export interface LimitOptions {
   cpuTimeSeconds?: number | undefined;
   /**
    * Bytes of the sandbox's files. Only on a host whose storage driver has quotas, and refused under the policy `host`.
+   * Under `kubernetes` it is the Pod's ephemeral storage, and a Pod that exceeds it is evicted.
    * @default no quota; the host ends what fills its disk
    * @limit 1 to 2^50 bytes
    */
@@ -254,4 +258,11 @@ export interface LimitOptions {
    * @limit 16,777,216 (16 MiB) to 2^50 bytes
    */
   fileSizeBytes?: number | undefined;
+  /**
+   * Other resources of a Kubernetes cluster, such as `{ 'nvidia.com/gpu': 1 }`, which the operator must allow. Only
+   * under the policy `kubernetes`.
+   * @default none
+   * @limit 8 resources of 1 to 1,024 each
+   */
+  resources?: Record<string, number> | undefined;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import { DEFAULTS } from './defaults.ts';
-import type { ExecutionPolicy, PolicyName } from './execution-policy.ts';
+import { type ExecutionPolicy, isMovable, POLICY_NAMES, type PolicyName } from './execution-policy.ts';
 import { OUTPUT_PROFILES, TIMEOUT_PROFILES } from './output-profiles.ts';
 import { type RunOptionsInput, runOptionsSchema } from './run-options.ts';
 import { type ResolvedSessionSpec, sessionSpecSchema } from './session.ts';
@@ -140,6 +140,50 @@ describe('the spec of a session', () => {
     ]);
     expect(refused({ output: { maxLines: 0 } })).toEqual([['output', 'maxLines'], ['image']]);
     expect(refused({})).toEqual([['image']]);
+  });
+
+  test.each([
+    [{ workspace: '/srv/w' }, 'workspace', 'a Pod has only the workspace'],
+    [{ user: 'root' }, 'user', 'both above 0'],
+    [{ user: '0:1000' }, 'user', 'both above 0'],
+    [{ user: '1000:0' }, 'user', 'both above 0'],
+    [{ user: 'image' }, 'user', 'both above 0'],
+    [{ keepOnFailure: true }, 'keepOnFailure', 'an ended Pod is deleted'],
+    [{ cwd: 'image' }, 'cwd', 'is no absolute path'],
+    [{ sandbox: { mode: 'external' } }, 'sandbox.mode', 'makes a sandbox of its own'],
+  ])('refuses %j in a Pod', (spec, path, message) => {
+    const { error } = sessionSpecSchema.safeParse({ policy: 'kubernetes', ...spec });
+    expect(error?.issues).toMatchObject([{ path: path.split('.'), message: expect.stringContaining(message) }]);
+  });
+
+  test('of a Pod has an image, a uid and usual limits but for processes', () => {
+    const spec = { policy: 'kubernetes', image: 'alpine:3', user: '1234:5678' } as const;
+    const { memoryBytes, cpus } = DEFAULTS.limits;
+    expect(sessionSpecSchema.parse(spec)).toMatchObject({ image: 'alpine:3', user: '1234:5678' });
+    expect(sessionSpecSchema.parse(spec).limits).toEqual({ memoryBytes, cpus, pids: undefined });
+    expect(sessionSpecSchema.parse({ ...spec, limits: { pids: 64 } }).limits).toMatchObject({ pids: 64 });
+  });
+
+  test.each(['docker', 'host', 'bubblewrap', 'codex'] as const)('has no resources of a cluster under %s', (policy) => {
+    const { error } = sessionSpecSchema.safeParse({ policy, limits: { resources: { 'nvidia.com/gpu': 1 } } });
+    expect(error?.issues).toMatchObject([
+      { path: ['limits', 'resources'], message: expect.stringContaining(`which the ${policy} policy does not have`) },
+    ]);
+  });
+
+  test.each([
+    ['cpu', 1],
+    ['nvidia.com/', 1],
+    ['nvidia.com/gpu', 0],
+    ['nvidia.com/gpu', 0.5],
+    ['nvidia.com/gpu', 1_025],
+  ])('refuses the resource %s = %s', (name, count) => {
+    const { error } = sessionSpecSchema.safeParse({ policy: 'kubernetes', limits: { resources: { [name]: count } } });
+    expect(error?.issues.map(({ path }) => path)).toEqual([['limits', 'resources', name]]);
+  });
+
+  test('moves from worker to worker only under the policy kubernetes', () => {
+    expect(POLICY_NAMES.filter(isMovable)).toEqual(['kubernetes']);
   });
 
   test('stores negative zero as zero', () => {

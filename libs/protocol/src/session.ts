@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ASK_BY_DEFAULT, approvalPolicySchema } from './approval.ts';
 import { DEFAULTS } from './defaults.ts';
 import { envSchema, secretsSchema } from './env.ts';
-import { executionPolicySchema } from './execution-policy.ts';
+import { executionPolicySchema, type PolicyName } from './execution-policy.ts';
 import { durationSchema, scriptSchema, shellTextSchema, withoutSign } from './field-schemas.ts';
 import { sessionIdSchema } from './ids.ts';
 import { imageNameSchema } from './image-name.ts';
@@ -60,8 +60,22 @@ export const limitsSchema = z.strictObject(
     fileSizeBytes: wholePositive(2 ** 50, 'must be positive if provided')
       .min(LIMITS.leastFileSizeBytes, `must be at least ${LIMITS.leastFileSizeBytes} bytes (16 MiB)`)
       .optional(),
+    resources: z
+      .record(
+        z.string().regex(/^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/),
+        wholePositive(LIMITS.resourceCount),
+        {
+          error: ({ code }) =>
+            code === 'invalid_key' ? "must be the name of a resource, such as 'nvidia.com/gpu'" : 'must be an object',
+        },
+      )
+      .refine(
+        (resources) => Object.keys(resources).length <= LIMITS.resources,
+        `must hold at most ${LIMITS.resources} resources`,
+      )
+      .optional(),
   },
-  'must be an object of limits: memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes',
+  'must be an object of limits: memoryBytes, cpus, pids, cpuTimeSeconds, diskBytes, fileSizeBytes, resources',
 );
 
 export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
@@ -72,6 +86,14 @@ export function withDefaultLimits(limits: z.infer<typeof limitsSchema>) {
     cpus: limits.cpus ?? cpus,
     pids: limits.pids ?? pids,
   };
+}
+
+/** Fills in the limits that the policy has by default. */
+function withLimitsOf({ type }: { type: PolicyName }, limits: z.infer<typeof limitsSchema>) {
+  // A host without control groups cannot enforce all limits, and refuses the limits that it cannot enforce.
+  if (type !== 'docker' && type !== 'kubernetes') return limits;
+  // Only the kubelet bounds the processes of a Pod, for all Pods of a node alike.
+  return type === 'docker' ? withDefaultLimits(limits) : { ...withDefaultLimits(limits), pids: limits.pids };
 }
 
 /** Minutes by which a session waits as if it had come later than it did, among the sessions of its tenant. */
@@ -139,17 +161,40 @@ function refuseDoubles({ env, secrets }: { env: object; secrets: object }, conte
     context.addIssue({ code: 'custom', path: ['secrets', name], message: 'is in env as well' });
 }
 
+/** Refuses what no cluster gives a Pod: a directory of a host, and a uid that is or may be 0. */
+function refuseInPod(
+  { user, workspace, cwd, keepOnFailure }: z.output<typeof fieldsSchema>,
+  refuse: (field: string, message: string) => void,
+): void {
+  if (workspace !== undefined)
+    refuse(
+      'workspace',
+      'is a directory of a host; a Pod has only the workspace that the operator sets for all sessions',
+    );
+  if (user !== undefined && !/^[1-9]\d*(?::[1-9]\d*)?$/.test(user))
+    refuse('user', 'must be uid:gid, both above 0, under the kubernetes policy: nobody there is root or a name');
+  if (keepOnFailure)
+    refuse('keepOnFailure', 'has no meaning under the kubernetes policy, where an ended Pod is deleted');
+  if (cwd === IMAGE_CWD) refuse('cwd', 'is no absolute path; a worker of Pods does not read their images');
+}
+
 /** The spec of a session. Parsing fills in every default, so equal parsed specs are the same. */
 export const sessionSpecSchema = fieldsSchema
   .check(({ value, issues }) => {
-    const { policy, image, user, cwd, workspace, approval, askByDefault, keepOnFailure } = value;
+    const { policy, image, user, cwd, workspace, approval, askByDefault, keepOnFailure, limits } = value;
     const refuse = (field: string, message: string) =>
-      issues.push({ code: 'custom', path: [field], message, input: field });
+      issues.push({ code: 'custom', path: field.split('.'), message, input: field });
     if (askByDefault !== undefined && approval === undefined)
       refuse('askByDefault', 'has a meaning only with `approval`: without one nothing is asked by default');
     if (cwd === IMAGE_CWD && workspace !== undefined)
       refuse('cwd', 'must be an absolute path where a workspace is mounted');
+    if (policy.type !== 'kubernetes' && limits.resources !== undefined)
+      refuse(
+        'limits.resources',
+        `are resources of a Kubernetes cluster, which the ${policy.type} policy does not have`,
+      );
     if (policy.type === 'docker') return;
+    if (policy.type === 'kubernetes') return refuseInPod(value, refuse);
     if (image !== undefined) refuse('image', `has no meaning under the ${policy.type} policy, which runs no image`);
     if (keepOnFailure)
       refuse('keepOnFailure', `has no meaning under the ${policy.type} policy, which has no container`);
@@ -168,9 +213,7 @@ export const sessionSpecSchema = fieldsSchema
   .superRefine(refuseDoubles)
   .transform((spec) => {
     const { cwd = workspaceOf(spec)?.target ?? defaults.cwd } = spec;
-    // Only policy `docker` has default limits. A host without control groups cannot enforce all limits, and refuses the
-    // limits that it cannot enforce.
-    return { ...spec, cwd, limits: spec.policy.type === 'docker' ? withDefaultLimits(spec.limits) : spec.limits };
+    return { ...spec, cwd, limits: withLimitsOf(spec.policy, spec.limits) };
   });
 export type ResolvedSessionSpec = z.infer<typeof sessionSpecSchema>;
 

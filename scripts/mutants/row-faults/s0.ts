@@ -59,8 +59,8 @@ export const s0Faults: readonly RowFault[] = [
   {
     row: 'S0-12',
     file: 'libs/protocol/src/session.ts',
-    text: "issues.push({ code: 'custom', path: [field], message, input: field });",
-    change: "issues.unshift({ code: 'custom', path: [field], message, input: field });",
+    text: "issues.push({ code: 'custom', path: field.split('.'), message, input: field });",
+    change: "issues.unshift({ code: 'custom', path: field.split('.'), message, input: field });",
   },
   {
     row: 'S0-13',

@@ -74,7 +74,7 @@ describe('the configuration', () => {
     ['SHELLFLEET_SLOTS', 'many', 'must be a number'],
     ['SHELLFLEET_NAMESPACE', 'a:b', 'may only hold'],
     ['SHELLFLEET_HOST_ID', 'a{b}', 'may only hold'],
-    ['SHELLFLEET_POLICIES', 'docker,podman', "knows 'docker', 'host', 'bubblewrap' and 'codex'"],
+    ['SHELLFLEET_POLICIES', 'docker,podman', "knows 'docker', 'host', 'bubblewrap', 'codex' and 'kubernetes'"],
     ['SHELLFLEET_HOST_USER', '-u 0', 'uid:gid'],
     ['SHELLFLEET_HOST_SHARED_UID', 'yes', 'must be 1 or 0'],
     ['SHELLFLEET_WORKSPACES', 'srv', 'absolute'],

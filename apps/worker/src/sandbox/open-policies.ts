@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { SessionImages } from '@shellfleet/policy';
-import type { PolicyName } from '@shellfleet/protocol';
+import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
 import type { WorkerConfig } from '../config/config.ts';
 import type { HostMemory } from '../host/host-memory.ts';
 import type { Logger } from '../log/logger.ts';
@@ -60,6 +60,7 @@ const OPENERS: Record<PolicyName, Opener> = {
   host: openHost,
   bubblewrap: openBubblewrapHost,
   codex: openCodexHost,
+  kubernetes: openKubernetes,
 };
 
 export async function openDocker(
@@ -123,6 +124,10 @@ export async function openCodexHost(
     codexSandboxes,
     await openCodex({ program: config.codexProgram, configOverrides }),
   );
+}
+
+async function openKubernetes(): Promise<Sandboxes> {
+  throw new ShellfleetError('SANDBOX_UNAVAILABLE', 'This version of the worker cannot make Pods yet.');
 }
 
 /** Opens a policy without containers. Each has its own directory, because it removes unused control groups there. */

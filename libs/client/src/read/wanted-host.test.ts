@@ -24,4 +24,13 @@ describe('the host that a session wants', () => {
       wishes: { image: 'alpine:3', near: 'other' },
     });
   });
+
+  test('must have resources and RuntimeClass of a Pod, but no limit that all give', () => {
+    const policy = { type: 'kubernetes', runtimeClass: 'gvisor' };
+    const limits = { cpus: 1, pids: 64, resources: { 'nvidia.com/gpu': 2 } };
+    expect(wantedOf({ policy, limits }).needs).toEqual({
+      ...{ policy: 'kubernetes', 'policy.runtimeClass': 'gvisor' },
+      ...{ 'limits.pids': '64', 'limits.resources.nvidia.com/gpu': '2' },
+    });
+  });
 });

@@ -1,4 +1,11 @@
-import { DEFAULTS, labelsText, type ResolvedSessionSpec, type SessionInfo, workspaceOf } from '@shellfleet/protocol';
+import {
+  DEFAULTS,
+  labelsText,
+  type PolicyName,
+  type ResolvedSessionSpec,
+  type SessionInfo,
+  workspaceOf,
+} from '@shellfleet/protocol';
 
 /** Returns what a host must have to take the session, and what the session would like of its host. */
 export function wantedHost(spec: ResolvedSessionSpec): Pick<SessionInfo, 'needs' | 'wishes'> {
@@ -7,6 +14,7 @@ export function wantedHost(spec: ResolvedSessionSpec): Pick<SessionInfo, 'needs'
   const needs = {
     policy: policy.type,
     'policy.runtime': policy.type === 'docker' ? policy.runtime : undefined,
+    'policy.runtimeClass': policy.type === 'kubernetes' ? policy.runtimeClass : undefined,
     ...{ image, user, workspace: workspaceOf(spec)?.path },
     ...{ 'sandbox.mode': sandbox?.mode, 'sandbox.network': sandbox?.network, 'sandbox.selection': selection },
     'sandbox.allowedHosts': sandbox?.allowedHosts?.join(' '),
@@ -23,10 +31,18 @@ export function wantedHost(spec: ResolvedSessionSpec): Pick<SessionInfo, 'needs'
   };
 }
 
+const { memoryBytes, cpus } = DEFAULTS.limits;
+const USUAL_LIMITS: Partial<Record<PolicyName, Readonly<Record<string, number>>>> = {
+  docker: DEFAULTS.limits,
+  kubernetes: { memoryBytes, cpus },
+};
+
 /** Returns the limits that a host may refuse: those above the defaults, and all if it may lack control groups. */
 function limitsToMeet({ policy, limits }: ResolvedSessionSpec): [string, number][] {
-  const usual: Readonly<Record<string, number>> = policy.type === 'docker' ? DEFAULTS.limits : {};
-  return Object.entries(limits).flatMap(([name, value]) =>
-    value === undefined || value <= (usual[name] ?? 0) ? [] : [[`limits.${name}`, value]],
+  const usual: Readonly<Record<string, number>> = USUAL_LIMITS[policy.type] ?? {};
+  const { resources = {}, ...numbers } = limits;
+  const bounds = Object.entries(numbers).filter(([name, value]) => value !== undefined && value > (usual[name] ?? 0));
+  return [...bounds, ...Object.entries(resources).map(([name, count]) => [`resources.${name}`, count] as const)].map(
+    ([name, value = 0]) => [`limits.${name}`, value],
   );
 }

@@ -7,6 +7,7 @@ const refused = (spec: SessionSpec, offer: Partial<HostOffer>) =>
   refusedByOffer(sessionSpecSchema.parse(spec), { ...hostOfferSchema.parse({}), ...offer }, 'slim').map(
     ({ path, message }) => [path, /its operator's setting: (.*)\)$/.exec(message)?.[1]],
   );
+const CLUSTER = { runtimeClasses: [], resources: [], unenforced: [], egress: false };
 const limited = { sandbox: { network: 'limited' as const, allowedHosts: ['a.example.org'] } };
 
 describe('the offer of a host', () => {
@@ -32,6 +33,18 @@ describe('the offer of a host', () => {
       { networks: ['full'] },
       'sandbox.network',
       'allow.networks of SHELLFLEET_CONFIG',
+    ],
+    [
+      { policy: 'kubernetes', limits: { resources: { 'nvidia.com/gpu': 1 } } },
+      { cluster: { ...CLUSTER, resources: ['nvidia.com/gpu'] } },
+      'limits.resources',
+      'resources of the section kubernetes in SHELLFLEET_CONFIG',
+    ],
+    [
+      { policy: { type: 'kubernetes', runtimeClass: 'gvisor' } },
+      { cluster: { ...CLUSTER, runtimeClasses: ['gvisor'] } },
+      'policy.runtimeClass',
+      'runtimeClasses of the section kubernetes in SHELLFLEET_CONFIG',
     ],
     [{ keepOnFailure: true }, { kept: 1 }, 'keepOnFailure', 'SHELLFLEET_KEEP_CONTAINERS'],
     [
@@ -60,6 +73,15 @@ describe('the offer of a host', () => {
     [{ policy: 'host', limits: { pids: 64 } }, { controlGroups: false }, 'limits.pids', undefined],
   ])('makes a host refuse the spec %j if it is %j', (spec, offer, path, setting) => {
     expect(refused(spec, offer)).toEqual([[path, setting]]);
+  });
+
+  test('lets a Pod reach names where the fleet has an egress proxy', () => {
+    const offer = { networks: ['limited'], hosts: ['a.example.org'] };
+    const spec = { policy: 'kubernetes' as const, ...limited };
+    expect(refused(spec, offer)).toEqual([
+      ['sandbox.network', 'egress of the section kubernetes in SHELLFLEET_CONFIG'],
+    ]);
+    expect(refused(spec, { ...offer, cluster: { ...CLUSTER, egress: true } })).toEqual([]);
   });
 
   test('does not refuse a field that every host would refuse', () => {

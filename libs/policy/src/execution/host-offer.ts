@@ -8,6 +8,11 @@ import {
 } from '@shellfleet/protocol';
 import { checkDockerOffer } from './docker.ts';
 import { checkHostOffer } from './host.ts';
+import { checkKubernetesOffer } from './kubernetes.ts';
+
+const NO_CLUSTER: NonNullable<HostOffer['cluster']> = {
+  ...{ runtimeClasses: [], resources: [], unenforced: [], egress: false },
+};
 
 /**
  * Returns the fields that a host with this offer refuses and another host may accept. Fields that every host refuses
@@ -22,8 +27,10 @@ export function refusedByOffer(spec: ResolvedSessionSpec, offer: HostOffer, defa
     networks: offer.networks as NetworkAccess[],
     hosts: offer.hosts,
   };
-  const { images, ownUids, runtimes, redactFormats, kept } = offer;
+  const { images, ownUids, runtimes, redactFormats, kept, cluster = NO_CLUSTER } = offer;
   const users = offer.users as ('root' | 'image')[];
+  if (spec.policy.type === 'kubernetes')
+    return checkKubernetesOffer(spec, { cluster, images, defaultImage, sandbox, redactFormats });
   const both = { workspaces, bounds, sandbox, redactFormats };
   return spec.policy.type === 'docker'
     ? checkDockerOffer(spec, { ...both, images, defaultImage, users, ownUids, runtimes, kept })

@@ -34,6 +34,7 @@ const EXPECTED: Record<Policy, Record<(typeof SANDBOX_MODES)[number], string>> =
   host: { 'read-only': '---', 'workspace-write': '---', 'danger-full-access': '--+', external: '--+' },
   bubblewrap: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '---', external: '---' },
   codex: { 'read-only': '+--', 'workspace-write': '+-+', 'danger-full-access': '---', external: '---' },
+  kubernetes: { 'read-only': '+++', 'workspace-write': '+++', 'danger-full-access': '+++', external: '---' },
 };
 
 describe('the table of modes and networks under each policy', () => {
@@ -85,6 +86,7 @@ describe('a spec without sandbox options', () => {
     ['host', 'external', 'full', false],
     ['bubblewrap', 'workspace-write', 'restricted', true],
     ['codex', 'workspace-write', 'restricted', true],
+    ['kubernetes', 'workspace-write', 'restricted', true],
   ] as const)(
     'gets under %s the mode %s and the network %s, which need no listing',
     (policy, mode, network, sandboxed) => {

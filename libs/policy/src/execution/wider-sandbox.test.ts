@@ -89,6 +89,7 @@ describe('leaving the sandbox of a session', () => {
       'no sandbox to leave: its policy is docker',
     ],
     ['of docker without a workspace', { workspace: undefined }, { network: 'full' }, 'without a workspace'],
+    ['of kubernetes', { policy: 'kubernetes', workspace: undefined }, { network: 'full' }, 'nothing leaves its Pod'],
     ['that has an equal sandbox already', {}, { mode: 'workspace-write' }, 'is not wider than what the session has'],
     // Outside, the command would run in the same container and fail again.
     ['whose wider sandbox would have the same limits', {}, { mode: 'danger-full-access' }, 'is not wider'],
@@ -163,6 +164,7 @@ describe("the operator's settings of a wider sandbox", () => {
     [{ mode: 'danger-full-access' }, ['bubblewrap'], 'sandbox.mode: the bubblewrap policy'],
     [{ network: 'limited' }, ['docker'], 'allow.hosts'],
     [{ network: 'full' }, ['host'], 'no policy of this host has a sandbox'],
+    [{ network: 'full' }, ['kubernetes'], 'no policy of this host has a sandbox'],
     [{ network: 'full' }, [], 'no policy of this host has a sandbox'],
   ])('%j are refused for the policies %j: %s', (escalation, policies, reason, allow) => {
     expect(check(escalation, policies, allow)).toContain(reason);

@@ -51,6 +51,9 @@ const NOTHING_TO_LEAVE = (policy: PolicyName) => `the session has no sandbox to 
 const NO_SHARED_FILES =
   'the files of a docker session without a workspace are in its own container, and no other sandbox sees them';
 
+const STAYS_IN_POD =
+  "nothing leaves its Pod under the kubernetes policy: another Pod would not see the session's files";
+
 const READS_FILES =
   'its shell is not plainly bash, dash, ash or sh of the system, and might read files of the session before the command';
 
@@ -65,6 +68,7 @@ export function widenSandbox(
   if (settings === undefined) return { refusal: 'this host has no wider sandbox' };
   const { type } = spec.policy;
   if (type === 'host' || !resolveSandbox(spec).sandboxed) return { refusal: NOTHING_TO_LEAVE(type) };
+  if (type === 'kubernetes') return { refusal: STAYS_IN_POD };
   if (type === 'docker' && workspaceOf(spec) === undefined) return { refusal: NO_SHARED_FILES };
   if (!isPlainShell(spec)) return { refusal: READS_FILES };
   const wider = widen(spec, settings);
@@ -77,7 +81,7 @@ export function checkEscalation(settings: WiderSettings, policies: readonly Poli
   const { escalation, allow } = settings;
   if (escalation.network === 'limited' && allow.hosts.length === 0)
     return "network 'limited' reaches only what allow.hosts lists, and that is empty";
-  const makers = policies.filter((policy) => policy !== 'host');
+  const makers = policies.filter((policy) => policy !== 'host' && policy !== 'kubernetes');
   if (makers.length === 0) return 'no policy of this host has a sandbox whose files another one can share';
   const tried = makers.flatMap((policy) => sessionsOf(policy, allow).map((session) => widen(session, settings)));
   const refusals = tried.map((wider) => ('refusal' in wider ? wider.refusal : undefined));
