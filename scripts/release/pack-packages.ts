@@ -97,7 +97,10 @@ async function stage({ directory, manifest }: PublicPackage, to: string): Promis
   const bundle = bundles[manifest.name];
   if (bundle === undefined) await copyFiles(directory, manifest, to);
   else published.dependencies = await bundle(manifest, join(directory, 'dist'), to);
-  if (manifest.name === CLI) await shipDocs(join(to, 'docs'));
+  if (manifest.name === CLI) {
+    await shipDocs(join(to, 'docs'));
+    await cp(join(root, 'infra/systemd'), join(to, 'systemd'), { recursive: true });
+  }
   await cp(join(directory, 'README.md'), join(to, 'README.md'));
   await cp(join(root, 'LICENSE'), join(to, 'LICENSE'));
   const place = placeOf(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')), relative(root, directory));

@@ -45,6 +45,8 @@ describe('the documents', () => {
       'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
       "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
       'docs/client.md: for await (const approval of fleet.approvals.watch()) {: a person answers',
+      'docs/deploy.md: apt-get install --yes redis-server: it needs three machines; tests/e2e/joining.test.ts runs the invitations and the workers',
+      'docs/deploy.md: cd infra: it needs an image registry; tests/e2e/worker-image.test.ts runs the worker of this file',
       "docs/images.md: npx shellfleet run --image registry.example/bench/task-17:1 -- 'make test': names an image of a registry that does not exist",
       'docs/mutants.md: npm run mutants: takes an hour',
       'docs/mutants.md: npm run mutants -- --rows: takes an hour',

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Fleet } from '@shellfleet/client';
+import { parseDocument } from '@shellfleet/policy';
 import { checkoutRoot, ensureWorkerImage, findDocker } from '@shellfleet/setup';
 import { GenericContainer, Wait } from 'testcontainers';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { z } from 'zod';
 
 // The container that would remove leftovers needs an image that may be missing, so this test removes its containers
 // itself.
@@ -14,8 +16,24 @@ beforeAll(() => {
   process.env.DOCKER_HOST = inject('dockerHost');
 });
 
+const composeSchema = z.object({
+  services: z.object({
+    worker: z.object({ environment: z.record(z.string(), z.string()), volumes: z.array(z.string()) }),
+  }),
+});
+
+/** Reads the worker of infra/compose.yaml, with these variables in its .env file. */
+async function readComposedWorker(variables: Record<string, string>) {
+  const text = await readFile(join(checkoutRoot, 'infra/compose.yaml'), 'utf8');
+  const filled = text.replace(
+    /\$\{(\w+):[-?]([^}]*)\}/g,
+    (_all, name: string, usual: string) => variables[name] ?? usual,
+  );
+  return parseDocument(filled, composeSchema, 'infra/compose.yaml').services.worker;
+}
+
 describe('the worker image', () => {
-  test('serves sessions in a container that has the state directory at the host’s path', async () => {
+  test('serves sessions with the settings and directories of the compose file', async () => {
     const engine = await findDocker({ DOCKER_HOST: inject('dockerHost') });
     const deps = { endpoint: engine!.endpoint, env: process.env, root: checkoutRoot, report: () => {} };
     const image = await ensureWorkerImage(deps, inject('sessionImage'));
@@ -24,19 +42,20 @@ describe('the worker image', () => {
     const namespace = `t-${randomBytes(5).toString('hex')}`;
     const redisUrl = inject('redisUrl');
     const socket = inject('dockerHost').replace('unix://', '');
+    const service = await readComposedWorker({
+      SHELLFLEET_SEAL_KEY: sealKey,
+      SHELLFLEET_STATE_DIR: stateDirectory,
+      SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
+    });
+    const mounts = service.volumes.map((volume) => {
+      const [source = '', target = ''] = volume.split(':');
+      return { source: source === '/var/run/docker.sock' ? socket : source, target };
+    });
     const worker = await new GenericContainer(image)
       .withNetworkMode('host')
-      .withBindMounts([
-        { source: socket, target: '/var/run/docker.sock' },
-        { source: stateDirectory, target: stateDirectory },
-      ])
-      .withEnvironment({
-        SHELLFLEET_REDIS_URL: redisUrl,
-        SHELLFLEET_NAMESPACE: namespace,
-        SHELLFLEET_SEAL_KEY: sealKey,
-        SHELLFLEET_STATE_DIR: stateDirectory,
-        SHELLFLEET_DEFAULT_IMAGE: inject('sessionImage'),
-      })
+      .withBindMounts(mounts)
+      // The Redis of the compose file has an image that this machine may lack.
+      .withEnvironment({ ...service.environment, SHELLFLEET_REDIS_URL: redisUrl, SHELLFLEET_NAMESPACE: namespace })
       .withWaitStrategy(Wait.forLogMessage(/worker\.started/))
       .start();
     try {
@@ -45,6 +64,7 @@ describe('the worker image', () => {
       expect(await session.run('echo hi from $PWD')).toMatchObject({
         outcome: 'success',
         stdout: 'hi from /workspace\n',
+        hostId: 'compose',
       });
       await session.close();
     } finally {

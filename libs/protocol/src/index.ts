@@ -65,5 +65,6 @@ export * from './version.ts';
 export * from './wake-up.ts';
 export * from './wire-receipt.ts';
 export * from './wire-result.ts';
+export * from './worker-acl.ts';
 export * from './worker-log.ts';
 export { isSystemDirectory, toWorkspaceField, type Workspace, workspaceOf } from './workspace.ts';

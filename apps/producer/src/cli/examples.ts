@@ -5,7 +5,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   prune: ['shellfleet prune --dry-run', 'shellfleet prune --images --yes', 'shellfleet prune --kept'],
   doctor: ['shellfleet doctor', 'shellfleet doctor --json'],
   'support-bundle': ['shellfleet support-bundle', 'shellfleet support-bundle --out for-support --json'],
-  worker: ['shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64'],
+  worker: [
+    'shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64',
+    'shellfleet worker --join join.json',
+  ],
   exec: [
     "shellfleet exec build -- 'cd /workspace && make'",
     'shellfleet exec build ls -la /',
@@ -33,6 +36,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   top: ['shellfleet top', 'shellfleet top --interval 10s', 'shellfleet top --once --json'],
   events: ['shellfleet events --follow --all-tenants', 'shellfleet events --since 10m --json'],
   'hosts ls': ['shellfleet hosts ls', 'shellfleet hosts ls --json'],
+  'hosts invite': [
+    'shellfleet hosts invite > join.json',
+    'shellfleet hosts invite --new-fleet --worker-redis-url redis://10.0.0.5:6379 > join.json',
+  ],
   'hosts rm': ['shellfleet hosts rm host-7'],
   'hosts cordon': ['shellfleet hosts cordon host-7'],
   'hosts uncordon': ['shellfleet hosts uncordon host-7'],

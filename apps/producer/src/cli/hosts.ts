@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { stateOf, whyClosed } from './describe-host.ts';
+import { registerInvite } from './hosts-invite.ts';
 import { describePull } from './units.ts';
 
 export function registerHosts(program: Command, context: Context): void {
@@ -19,6 +20,7 @@ export function registerHosts(program: Command, context: Context): void {
     .argument('<host>')
     .addOption(new Option('--undo', 'let it take sessions again').env('SHELLFLEET_DRAIN_UNDO'))
     .action((id: string, flags: { undo?: boolean }) => drain(context, id, flags.undo === true));
+  registerInvite(hosts, program, context);
   hosts
     .command('ls')
     .description('list hosts')

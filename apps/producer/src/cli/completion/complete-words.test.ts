@@ -16,7 +16,7 @@ describe('completion', () => {
   test.each<[string, string[], string[]]>([
     ['a verb', ['re'], ['restart']],
     ['a verb behind flags of the program', ['--tenant', 'exec', 'ev'], ['events']],
-    ['a verb of a verb', ['hosts', ''], ['cordon', 'drain', 'ls', 'rm', 'uncordon']],
+    ['a verb of a verb', ['hosts', ''], ['cordon', 'drain', 'invite', 'ls', 'rm', 'uncordon']],
     ['a flag of a verb', ['exec', '--sta'], ['--startup', '--start-deadline']],
     ['a flag behind the session', ['exec', 's', '--cp'], ['--cpus']],
     ['a flag of the program behind a verb', ['ps', '--name'], ['--namespace']],
