@@ -34,6 +34,18 @@ export {
   planKubernetes,
   type Toleration,
 } from './execution/kubernetes.ts';
+export {
+  KEEPER_CONTAINER,
+  KEEPER_PROTOCOL_ANNOTATION,
+  type PodLabels,
+  type PodManifest,
+  type PodNames,
+  podSelector,
+  SHELL_CONTAINER,
+  toClaim,
+  toPod,
+  toPodLabels,
+} from './execution/kubernetes-pod.ts';
 export { withSetting } from './execution/refusal.ts';
 export {
   checkSandbox,

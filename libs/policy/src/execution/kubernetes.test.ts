@@ -1,23 +1,9 @@
 import { isShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
+import { cluster } from '../../test-support/cluster-settings.ts';
 import { type ClusterSettings, type KubernetesAllowances, planKubernetes } from './kubernetes.ts';
 
 const GIB = 2 ** 30;
-const cluster: ClusterSettings = {
-  namespace: 'sessions',
-  port: 7443,
-  keeper: { image: 'registry.example/keeper@sha256:0', volume: 'init' },
-  pullPolicy: 'IfNotPresent',
-  pullSecrets: [],
-  nodeSelector: {},
-  tolerations: [],
-  userNamespaces: false,
-  workspace: { type: 'emptyDir', sizeBytes: 2 * GIB },
-  ephemeralStorageBytes: 4 * GIB,
-  runtimeClasses: [],
-  resources: [],
-  unenforced: [],
-};
 const allowances: KubernetesAllowances = { images: 'any', defaultImage: 'registry.example/session:1', cluster };
 
 function plan(spec: object, settings: Partial<ClusterSettings> = {}, more: Partial<KubernetesAllowances> = {}) {
