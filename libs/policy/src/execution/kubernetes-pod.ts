@@ -25,7 +25,7 @@ const GRACE_SECONDS = 30;
 /** Time in which the Pod of a node that stopped to answer is evicted. */
 const LOST_NODE_SECONDS = 30;
 
-/** Values of the labels by which Pods are found: short hashes. NetworkPolicies select by a label `network` beside them. */
+/** Values of the labels by which Pods are found: short hashes. NetworkPolicies select by a further label, `network`. */
 export interface PodLabels {
   fleet: string;
   /** Absent in a Pod that waits in a pool. */
