@@ -20,8 +20,8 @@ const TOLERANCE = 0.1;
 export const SYNC_SECONDS = 15;
 
 /**
- * Decides as a HorizontalPodAutoscaler with `behavior` does, by its documentation (https://kubernetes.io/docs, "Horizontal
- * Pod Autoscaling"). Each direction has one policy.
+ * Decides as a HorizontalPodAutoscaler with `behavior` does, by its documentation (https://kubernetes.io/docs,
+ * "Horizontal Pod Autoscaling"). Each direction has one policy.
  */
 export class Autoscaler {
   readonly #rules: ScalingRules;
