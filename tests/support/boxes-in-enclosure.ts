@@ -63,6 +63,7 @@ export async function openBoxesInEnclosure(
       const transport = attachTransport(await link.open(), Buffer.from(link.syncWord, 'hex'));
       return new ShellClient(await openKeeperShell({ transport, fence, token: link.token, signal }));
     }
+    if (link.type !== 'socket') throw new Error('these keepers dial a socket');
     const { path, token } = link;
     const listener = await listenForKeeper({ path, token });
     try {

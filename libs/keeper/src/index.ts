@@ -46,6 +46,8 @@ export {
   uint32s,
   uint64s,
 } from './messages.ts';
+export { LinkInitiator } from './noise/link-initiator.ts';
+export type { LinkMessages } from './noise/link-messages.ts';
 export {
   decodeTerminalEnd,
   decodeTerminalOutput,

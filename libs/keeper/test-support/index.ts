@@ -1,2 +1,3 @@
+export { type KeeperSide, ListeningKeeper, type ListeningKeeperOptions, TOKEN_OVER_TCP } from './listening-keeper.ts';
 export { NoiseResponder } from './noise-responder.ts';
 export { privateKeyFrom } from './private-key.ts';

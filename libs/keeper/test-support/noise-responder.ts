@@ -5,7 +5,7 @@ import { LINK_PROLOGUE } from '../src/noise/link-initiator.ts';
 import { SymmetricState } from '../src/noise/symmetric-state.ts';
 import { KEY_BYTES, sharedSecret, toPublicBytes } from '../src/noise/x25519.ts';
 
-interface ResponderKeys {
+export interface ResponderKeys {
   /** Public key of the workers: 32 bytes. */
   publicKey: Uint8Array;
   psk: Uint8Array;

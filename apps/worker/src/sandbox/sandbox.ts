@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostImage, HostOffer, ResolvedSessionSpec, RunningPull } from '@shellfleet/protocol';
@@ -21,7 +22,10 @@ export interface SessionRef {
 /** How frames travel: by a unix socket of the worker, or by the engine's attach where no directory can be shared. */
 export type SandboxTransport = 'socket' | 'attach';
 
-/** How to reach the keeper. Chosen when the sandbox is created, and never changed. */
+/**
+ * How to reach the keeper. With `tcp` it listens at the sandbox's address, and any worker of the fleet can dial it.
+ * Chosen when the sandbox is created, and never changed.
+ */
 export type KeeperLink =
   | { type: 'socket'; path: string; token: string }
   | {
@@ -31,6 +35,17 @@ export type KeeperLink =
       /** True when the keeper can be reached only after its start. Its first messages wait until then. */
       opensAfterStart?: boolean;
       open(): Promise<Duplex>;
+    }
+  | {
+      type: 'tcp';
+      /** Token of every keeper that listens: the connection itself proves what it is. */
+      token: string;
+      /** Waits until the sandbox has an address, and returns it. */
+      address(signal: AbortSignal): Promise<{ host: string; port: number }>;
+      /** X25519 key of the fleet whose public half the keeper has. */
+      privateKey: KeyObject;
+      /** Secret of the keeper and the fleet: 32 bytes. */
+      psk: Buffer;
     };
 
 export interface SandboxImage {

@@ -9,6 +9,8 @@ import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
 import { listenForKeeper } from './transport/socket.ts';
+import { KeeperDialer } from './transport/tcp.ts';
+import type { Transport } from './transport/transport.ts';
 
 export interface ConnectShellOptions {
   fence: number;
@@ -35,7 +37,9 @@ export async function connectKeeper<T>(
 ): Promise<T> {
   if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
-  const setDeadline = () => setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs)), options.deadlineMs);
+  const dialing = { problem: '' };
+  const setDeadline = () =>
+    setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs, dialing)), options.deadlineMs);
   let timer = setDeadline();
   let isOver = false;
   let started: Promise<void> | undefined;
@@ -60,16 +64,21 @@ export async function connectKeeper<T>(
       signal: giveUp.signal,
       onMessage: options.onMessage,
     };
-    return await connect(sandbox, claim, claimWith, options.start ? start : undefined);
+    return await connect(sandbox, { ...claim, dialing }, claimWith, options.start ? start : undefined);
   } finally {
     isOver = true;
     clearTimeout(timer);
   }
 }
 
+/** Why the last attempt to dial a keeper failed. */
+interface Dialing {
+  problem: string;
+}
+
 async function connect<T>(
   { link }: UnassignedSandbox,
-  claim: KeeperClaim & { signal: AbortSignal },
+  { dialing, ...claim }: KeeperClaim & { signal: AbortSignal; dialing: Dialing },
   claimWith: (options: ClaimOptions) => Promise<T>,
   start: (() => Promise<void>) | undefined,
 ): Promise<T> {
@@ -81,22 +90,38 @@ async function connect<T>(
     if (!link.opensAfterStart) await start?.();
     return claimWith({ ...claim, transport });
   }
+  if (link.type === 'tcp') {
+    await start?.();
+    const dialer = new KeeperDialer(link, (problem) => {
+      dialing.problem = problem;
+    });
+    return claimFirst(() => dialer.connect(signal), claim, claimWith);
+  }
   // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     // The keeper connects before the engine has written down that the container runs. The signal reports a failure.
     void start?.();
-    for (;;) {
-      const transport = await listener.accept({ signal });
-      try {
-        return await claimWith({ ...claim, transport });
-      } catch (error) {
-        // The keeper ends a silent connection, for example while this process stands still, and connects again at once.
-        if (!(error instanceof EndedUnclaimed) || transport.isLast || signal.aborted) throw error;
-      }
-    }
+    return await claimFirst(() => listener.accept({ signal }), claim, claimWith);
   } finally {
     listener.close();
+  }
+}
+
+/** Claims the keeper over the first connection that lasts. */
+async function claimFirst<T>(
+  nextTransport: () => Promise<Transport & { isLast?: boolean }>,
+  claim: KeeperClaim & { signal: AbortSignal },
+  claimWith: (options: ClaimOptions) => Promise<T>,
+): Promise<T> {
+  for (;;) {
+    const transport = await nextTransport();
+    try {
+      return await claimWith({ ...claim, transport });
+    } catch (error) {
+      // The keeper ends a silent connection, for example while this process stands still, and can be reached again.
+      if (!(error instanceof EndedUnclaimed) || transport.isLast || claim.signal.aborted) throw error;
+    }
   }
 }
 
@@ -109,8 +134,9 @@ function unlessAborted(opening: Promise<Duplex>, signal: AbortSignal): Promise<D
   return abortable(opening, signal);
 }
 
-function tooLate({ description }: UnassignedSandbox, deadlineMs: number): ShellfleetError {
-  return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.`);
+function tooLate({ description }: UnassignedSandbox, deadlineMs: number, { problem }: Dialing): ShellfleetError {
+  const last = problem && ` The last attempt: ${problem}.`;
+  return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.${last}`);
 }
 
 function deadOnArrival({ description }: UnassignedSandbox, exitCode: number | null): ShellfleetError {

@@ -78,17 +78,17 @@ export class LinkMessages {
     return messages;
   }
 
-  /** Calls `deliver` with the bytes of each complete message (NOISE-1). They are the receiver's own. */
-  push(input: Uint8Array, deliver: (plain: Buffer) => void): void {
+  /** Returns the bytes of each complete message (NOISE-1). They are the receiver's own. */
+  push(input: Uint8Array): Buffer[] {
+    const pieces: Buffer[] = [];
     let rest = input;
-    for (;;) {
-      const next = this.#decoder.next(rest);
-      if (next === undefined) break;
+    for (let next = this.#decoder.next(rest); next !== undefined; next = this.#decoder.next(rest)) {
       rest = next.rest;
       const plain = this.#receive.decrypt(next.message);
-      if (plain.length > 0) deliver(plain);
+      if (plain.length > 0) pieces.push(plain);
     }
     this.#decoder.trim();
+    return pieces;
   }
 }
 

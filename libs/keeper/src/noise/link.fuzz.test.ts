@@ -21,9 +21,7 @@ function connected(): { worker: LinkMessages; keeper: LinkMessages } {
 }
 
 function receive(messages: LinkMessages, pieces: Iterable<Uint8Array>): Buffer {
-  const received: Buffer[] = [];
-  for (const piece of pieces) messages.push(piece, (plain) => received.push(plain));
-  return Buffer.concat(received);
+  return Buffer.concat(Array.from(pieces).flatMap((piece) => messages.push(piece)));
 }
 
 function* cut(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
@@ -56,26 +54,23 @@ describe('the messages of a connection, for any bytes', () => {
     expect(receive(keeper, cut(onWire, [1, 65_536, 70_000]))).toEqual(plain);
   });
 
-  test('deliver nothing of a changed, repeated, dropped or invented message', () => {
+  test('deliver nothing of a changed, repeated or invented message', () => {
     const { keeper } = connected();
     const valid = [keeper.encode(Buffer.from('one')), keeper.encode(Buffer.alloc(200, 'x'))];
     fuzzBytes(
       valid,
       (bytes) => {
         const ends = connected();
-        const delivered: Buffer[] = [];
         const [first, second] = [ends.keeper.encode(Buffer.from('one')), ends.keeper.encode(Buffer.from('two'))];
-        ends.worker.push(first, (plain) => delivered.push(plain));
-        for (const wrong of [bytes, first]) {
-          try {
-            // The bytes may be an incomplete message. Then the next message is a part of it.
-            ends.worker.push(Buffer.concat([wrong, second]), (plain) => delivered.push(plain));
-          } catch (error) {
-            expect(error).toBeInstanceOf(Error);
-          }
+        const delivered = ends.worker.push(first).map(String);
+        try {
+          // The bytes may be an incomplete message. Then the next messages are parts of it.
+          for (const piece of [bytes, second, first]) delivered.push(...ends.worker.push(piece).map(String));
+        } catch (error) {
+          expect(error).toBeInstanceOf(Error);
         }
         const expected = bytes.length === 0 ? ['one', 'two'] : ['one'];
-        expect(delivered.map(String)).toEqual(expected);
+        expect(delivered).toEqual(expected);
       },
       { numRuns: 200 },
     );
