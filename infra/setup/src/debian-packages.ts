@@ -15,7 +15,7 @@ export const debianPackages = {
   imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
   bubblewrap: ['bubblewrap'],
-  testPrograms: ['zsh', 'fish', 'docker-registry', 'prometheus', 'chromium'],
+  testPrograms: ['zsh', 'fish', 'docker-registry', 'prometheus', 'chromium', 'openssl'],
 } as const;
 
 /** Returns true if this process may install Debian packages: as root, on Debian or a relative of it. */
