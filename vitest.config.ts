@@ -77,7 +77,7 @@ export default defineConfig({
           include: [
             'libs/**/src/**/*.test.ts',
             'apps/**/src/**/*.test.ts',
-            'infra/**/*.test.ts',
+            'infra/!(helm)/**/*.test.ts',
             'scripts/**/*.test.ts',
             'tests/bench/**/*.test.ts',
             'tests/support/**/*.test.ts',
@@ -85,6 +85,10 @@ export default defineConfig({
             'examples/**/*.test.ts',
           ],
         },
+      },
+      {
+        ...source,
+        test: { ...sharing, name: 'chart', testTimeout: 30_000, include: ['infra/helm/test/**/*.test.ts'] },
       },
       // A group starts when the one before it has ended. Tests of the first mostly wait for containers and timeouts, so
       // more of them than processors run at once. Faults are injected when those tests are over.

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { findModelFaults } from './checks/models.ts';
+import { findFaults } from './find-faults.ts';
+import { type ChartTools, chartTools } from './support/chart-tools.ts';
+import { EVERYTHING, OPTIONS } from './support/chart-values.ts';
+import { type ChartObject, chartDirectory, parseObjects, renderChart, runHelm } from './support/render-chart.ts';
+
+const checkout = fileURLToPath(new URL('../../..', import.meta.url));
+
+let tools: ChartTools;
+beforeAll(async () => {
+  tools = await chartTools();
+}, 300_000);
+
+describe('the chart', () => {
+  test('passes the strict lint of helm', async () => {
+    const said = await runHelm(tools.helm, ['lint', '--strict', chartDirectory, '-f', '-'], EVERYTHING);
+    expect(said).toContain('0 chart(s) failed');
+  });
+
+  test.for(Object.entries({ ...OPTIONS, everything: EVERYTHING }))(
+    'makes sound objects with %s',
+    async ([, values]) => {
+      expect(await findFaults(tools, await renderChart(tools, values), values)).toEqual([]);
+    },
+  );
+
+  test('makes every kind of object with all options, and no others without', async () => {
+    const kindsOf = async (values: object) =>
+      [...new Set((await renderChart(tools, values)).map(({ kind }) => kind))].sort().join(' ');
+    expect(await kindsOf(OPTIONS['given seal keys'] as object)).toBe(
+      'ConfigMap Deployment Lease NetworkPolicy PodDisruptionBudget Role RoleBinding Service ServiceAccount',
+    );
+    expect(await kindsOf(EVERYTHING)).toBe(
+      'ConfigMap Deployment Lease NetworkPolicy PodDisruptionBudget ResourceQuota Role RoleBinding ScaledObject Secret Service ServiceAccount ServiceMonitor StatefulSet TriggerAuthentication',
+    );
+  });
+
+  test('starts new workers when their configuration changes', async () => {
+    const checksumOf = async (values: object) => {
+      const objects = await renderChart(tools, values);
+      return objects.find(({ kind }) => kind === 'Deployment')?.spec.template.metadata.annotations['checksum/config'];
+    };
+    const given = OPTIONS['a given Redis'] as object;
+    expect(await checksumOf({ ...given, config: { labels: { zone: 'b' } } })).not.toBe(await checksumOf(given));
+  });
+
+  test('leaves the number of workers to an autoscaler that is not its own', async () => {
+    const path = join(chartDirectory, '../without-keda/autoscaler.yaml');
+    const [autoscaler, ...others] = await parseObjects(tools.load, await readFile(path, 'utf8'));
+    expect(await findModelFaults(tools, [autoscaler as ChartObject])).toEqual([]);
+    expect(others).toEqual([]);
+    const keda = (await renderChart(tools, EVERYTHING)).find(({ kind }) => kind === 'ScaledObject')?.spec;
+    const { behavior, metrics } = autoscaler?.spec ?? {};
+    expect(behavior).toEqual(keda.advanced.horizontalPodAutoscalerConfig.behavior);
+    expect(metrics[0].external.target.averageValue).toBe(keda.triggers[0].metadata.targetValue);
+    expect(await readFile(join(checkout, 'docs/telemetry.md'), 'utf8')).toContain(metrics[0].external.metric.name);
+
+    const objects = await renderChart(tools, { ...OPTIONS['a given Redis'], workers: { replicas: null } });
+    expect(objects.find(({ kind }) => kind === 'Deployment')?.spec).not.toHaveProperty('replicas');
+  });
+
+  test('has the version of the packages', async () => {
+    const { version } = JSON.parse(await readFile(join(checkout, 'apps/producer/package.json'), 'utf8'));
+    const chart = await readFile(join(chartDirectory, 'Chart.yaml'), 'utf8');
+    expect(chart.match(/^(?:version|appVersion): .*$/gm)).toEqual([`version: ${version}`, `appVersion: ${version}`]);
+  });
+
+  test('sets only settings that workers have', async () => {
+    const environment = await readFile(join(checkout, 'apps/worker/src/config/environment.ts'), 'utf8');
+    const [workers] = (await renderChart(tools, EVERYTHING)).filter(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-worker'),
+    );
+    const names = workers?.spec.template.spec.containers[0].env.map(({ name }: { name: string }) => name) as string[];
+    expect(names.filter((name) => name !== 'HOME' && !environment.includes(`  ${name}:`))).toEqual([]);
+  });
+});
+
+describe('wrong values', () => {
+  const redis = { embedded: { enabled: true } };
+  test.for<[object, string]>([
+    [
+      {},
+      'There is no Redis. Name a Secret with its URL in redis.existingSecret.name, or set redis.embedded.enabled=true',
+    ],
+    [{ redis: { ...redis, existingSecret: { name: 'a' } } }, 'are both set: keep one'],
+    [{ redis, worker: { replicas: 1 } }, "additional properties 'worker' not allowed"],
+    [{ redis, workers: { slots: 'many' } }, "at '/workers/slots': got string, want integer"],
+    [{ redis, workers: { slots: 20_000 } }, "at '/workers/slots': maximum: got 20,000, want 10,000"],
+    [{ redis, workers: { gracePeriodSeconds: 5 } }, "at '/workers/gracePeriodSeconds': minimum: got 5, want 45"],
+    [{ redis, workers: { env: { SHELLFLEET_SEAL_KEY: 'a' } } }, 'Name an existing Secret instead.'],
+    [{ redis, workers: { env: { 'not-a-name': 'a' } } }, "invalid propertyName 'not-a-name'"],
+    [{ redis, image: { pullPolicy: 'Sometimes' } }, "at '/image/pullPolicy': value must be one of"],
+    [{ redis, image: { digest: 'latest' } }, "at '/image/digest': 'latest' does not match pattern"],
+    [{ redis, sessions: { port: 80 } }, "at '/sessions/port': minimum: got 80, want 1,024"],
+    [{ redis, sessions: { networks: ['all'] } }, "at '/sessions/networks/0': value must be one of"],
+    [{ redis, sessions: { networks: ['limited'] } }, 'set egressProxy.enabled=true'],
+    [{ redis, sessions: { workspace: { type: 'hostPath' } } }, "at '/sessions/workspace/type': value must be one of"],
+    [{ redis, config: { kubernetes: {} } }, 'is made of the values of sessions: set those.'],
+    [
+      { redis, networkPolicies: { exceptCidrs: ['here'] } },
+      "at '/networkPolicies/exceptCidrs/0': 'here' does not match",
+    ],
+    [{ redis, scaling: { keda: { utilization: 2 } } }, "at '/scaling/keda/utilization': maximum: got 2, want 1"],
+    [{ redis, scaling: { keda: { enabled: true, minReplicas: 9, maxReplicas: 3 } } }, 'is greater than'],
+  ])('%j are refused with %j', async ([values, message]) => {
+    await expect(renderChart(tools, values)).rejects.toThrow(message);
+  });
+});

@@ -1,0 +1,127 @@
+import { type ChartObject, NAMESPACE } from '../support/render-chart.ts';
+
+interface Options {
+  sessionsNamespace: string;
+  networks: readonly string[];
+}
+
+const SESSION = { 'app.kubernetes.io/managed-by': 'shellfleet' };
+const part = (component: string) => ({
+  'app.kubernetes.io/name': 'shellfleet',
+  'app.kubernetes.io/instance': 'trial',
+  'app.kubernetes.io/component': component,
+});
+const peer = (namespace: string, matchLabels: object) => ({
+  namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+  podSelector: { matchLabels },
+});
+const tcp = (...ports: number[]) => ports.map((port) => ({ protocol: 'TCP', port }));
+const DNS = {
+  to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'kube-system' } } }],
+  ports: [
+    { protocol: 'UDP', port: 53 },
+    { protocol: 'TCP', port: 53 },
+  ],
+};
+
+/** Returns where the NetworkPolicies let more or less through than what each part needs. */
+export function findNetworkFaults(objects: readonly ChartObject[], { sessionsNamespace, networks }: Options): string[] {
+  const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
+  const has = (component: string) =>
+    policies.some(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === component);
+  const wanted: Record<string, object> = {
+    sessions: {
+      podSelector: { matchLabels: SESSION },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [peer(NAMESPACE, part('worker'))], ports: tcp(7443) }],
+      egress: [],
+    },
+    ...(networks.includes('full') && {
+      'sessions-full': {
+        podSelector: { matchLabels: { ...SESSION, 'shellfleet.dev/network': 'full' } },
+        policyTypes: ['Egress'],
+        egress: [DNS, OUTSIDE],
+      },
+    }),
+    ...(has('egress') && {
+      'sessions-limited': {
+        podSelector: { matchLabels: { ...SESSION, 'shellfleet.dev/network': 'limited' } },
+        policyTypes: ['Egress'],
+        egress: [{ to: [peer(NAMESPACE, part('egress'))], ports: tcp(3128) }],
+      },
+      egress: {
+        podSelector: { matchLabels: part('egress') },
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [
+          { from: [peer(sessionsNamespace, { ...SESSION, 'shellfleet.dev/network': 'limited' })], ports: tcp(3128) },
+        ],
+        egress: [DNS, OUTSIDE],
+      },
+    }),
+    ...(has('redis') && {
+      redis: {
+        podSelector: { matchLabels: part('redis') },
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [{ from: [peer(NAMESPACE, part('worker'))], ports: tcp(6379) }],
+        egress: [],
+      },
+    }),
+  };
+  const found = Object.fromEntries(policies.map(({ metadata, spec }) => [nameOf(metadata.name), spec]));
+  const { worker, ...others } = found;
+  const names = [...new Set([...Object.keys(wanted), ...Object.keys(others)])];
+  return [
+    ...names.filter((name) => !isEqual(others[name], wanted[name])).map((name) => `the NetworkPolicy ${name} differs`),
+    ...checkWorker(worker, { sessionsNamespace, hasRedis: has('redis') }),
+  ];
+}
+
+const OUTSIDE = {
+  to: [
+    {
+      ipBlock: {
+        cidr: '0.0.0.0/0',
+        except: ['169.254.0.0/16', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'],
+      },
+    },
+    { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10'] } },
+  ],
+};
+
+function checkWorker(
+  // biome-ignore lint/suspicious/noExplicitAny: the models have validated it.
+  worker: any,
+  { sessionsNamespace, hasRedis }: { sessionsNamespace: string; hasRedis: boolean },
+): string[] {
+  if (worker === undefined) return ['the NetworkPolicy worker is missing'];
+  const reached = worker.egress.flatMap(({ ports = [{}], to }: { ports?: { port?: number }[]; to?: object[] }) =>
+    ports.map(({ port }) => ({ port, isAnywhere: to === undefined })),
+  ) as { port?: number; isAnywhere: boolean }[];
+  const sessions = { to: [peer(sessionsNamespace, SESSION)], ports: tcp(7443) };
+  const redis = { to: [peer(NAMESPACE, part('redis'))], ports: tcp(6379) };
+  return [
+    hasRedis && !worker.egress.some((one: object) => isEqual(one, redis)) && 'does not reach Redis alone',
+    hasRedis && reached.some(({ port, isAnywhere }) => isAnywhere && port === 6379) && 'reaches other Redis',
+    !isEqual(worker.podSelector, { matchLabels: part('worker') }) && 'selects other Pods',
+    !isEqual(worker.policyTypes, ['Ingress', 'Egress']) && 'leaves a direction open',
+    reached.some(({ port }) => port === undefined) && 'reaches every port',
+    reached.some(({ port, isAnywhere }) => isAnywhere && ![443, 6443, 6379].includes(port ?? 0)) && 'reaches too much',
+    !worker.egress.some((one: object) => isEqual(one, sessions)) && 'does not reach sessions alone on their port',
+    worker.ingress.some(({ from = [] }: { from?: object[] }) => from.length === 0) && 'lets everybody in',
+    worker.ingress.some(({ ports }: { ports?: object[] }) => !isEqual(ports, tcp(9464))) && 'opens another port',
+  ]
+    .filter((fault) => fault !== false)
+    .map((fault) => `the NetworkPolicy worker ${fault}`);
+}
+
+const nameOf = (name: string): string => name.replace('trial-shellfleet-', '');
+const isEqual = (one: unknown, other: unknown): boolean => sorted(one) === sorted(other);
+
+/** Returns the value as JSON, whose fields have one order. */
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_, one) =>
+    one && typeof one === 'object' && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  );
+}
