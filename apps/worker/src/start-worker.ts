@@ -137,6 +137,7 @@ function toOffer(config: WorkerConfig, missingRuntimes: readonly string[], limit
     ...{ modes, networks, hosts, users, images, workspaces, redactFormats },
     runtimes: runtimes.filter((runtime) => !missingRuntimes.includes(runtime)),
     ownUids: uids !== undefined,
+    cluster: offeredByCluster(config),
     kept: config.keep.containers,
     ...toSessionBounds(config),
     ...{ controlGroups: limits.controlGroups ?? true, diskQuota: limits.diskQuota ?? true },
@@ -155,4 +156,10 @@ function noteReported(logger: Logger, audit: Audit): (decision: ReportedDecision
     );
     audit.note(tenant, () => ({ type: 'reported', session, generation, entry, decision: requirement, rules }));
   };
+}
+
+function offeredByCluster({ policies, kubernetes }: WorkerConfig): HostOffer['cluster'] {
+  if (kubernetes === undefined || !policies.includes('kubernetes')) return undefined;
+  const { runtimeClasses, resources, podPidsLimit, unenforced, egress } = kubernetes;
+  return { runtimeClasses, resources, podPidsLimit, unenforced, egress: egress !== undefined };
 }

@@ -14,6 +14,11 @@ function readFile(text: string) {
   return readConfig({ SHELLFLEET_CONFIG: path }).file;
 }
 
+/** Returns a section `kubernetes` with the fields, and a namespace before them. */
+function pods(fields: string): string {
+  return fields.includes('namespace:') ? `kubernetes: { ${fields} }` : `kubernetes: { namespace: shells, ${fields} }`;
+}
+
 const DEFAULTS = {
   rules: [],
   allow: {
@@ -89,7 +94,7 @@ codex:
   test.each([
     [
       'rulez: []',
-      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, labels, images, pools, codex; it has the unknown field 'rulez'",
+      "line 1: must have only these sections: rules, allow, escalation, approvals, keys, audit, labels, images, pools, codex, kubernetes; it has the unknown field 'rulez'",
     ],
     [
       'tenants: [{ name: builds }]',
@@ -195,6 +200,76 @@ codex:
       expect(() => read(text, env)).toThrow(ConfigError);
       expect(() => read(text, env)).toThrow(message);
     }
+  });
+
+  test('contains the cluster and its Pods, with the usual settings of the rest', () => {
+    const text = 'kubernetes: { namespace: shells, keeper: { image: registry.example/keeper:1 } }';
+    expect(readFile(text).kubernetes).toEqual({
+      ...{ namespace: 'shells', api: {}, port: 7_443, keeper: { image: 'registry.example/keeper:1', volume: 'init' } },
+      ...{ pullPolicy: 'IfNotPresent', pullSecrets: [], nodeSelector: {}, tolerations: [], runtimeClasses: [] },
+      ...{ resources: [], userNamespaces: false, unenforced: [], probes: [] },
+      workspace: { type: 'emptyDir', sizeBytes: 10 * 2 ** 30 },
+      ephemeralStorageBytes: 10 * 2 ** 30,
+    });
+  });
+
+  test.each([
+    ['kubernetes: {}', 'kubernetes.namespace must be a string'],
+    [pods(''), 'kubernetes.keeper must have only these fields: image, volume'],
+    [pods('keeper: { image: k, volume: disk }'), 'kubernetes.keeper.volume must be init or image'],
+    [pods('keeper: { image: k }, namespace: A'), 'kubernetes.namespace must be a name of Kubernetes'],
+    [pods('keeper: { image: k }, api: { server: "http://x" }'), 'kubernetes.api.server must be an https:// URL'],
+    [pods('keeper: { image: k }, api: { tokenFile: token }'), 'kubernetes.api.tokenFile must be an absolute path'],
+    [pods('keeper: { image: k }, port: 0'), 'kubernetes.port must be a port'],
+    [pods('keeper: { image: k }, workspace: { type: nfs }'), 'kubernetes.workspace.type must be emptyDir,'],
+    [pods('keeper: { image: k }, workspace: { sizeBytes: 1 }'), 'kubernetes.workspace.sizeBytes must be at least'],
+    [pods('keeper: { image: k }, tolerations: [{ effect: No }]'), 'kubernetes.tolerations[0].effect must be an effect'],
+    [pods('keeper: { image: k }, resources: [cpu]'), 'kubernetes.resources[0] must be a name such as'],
+    [pods('keeper: { image: k }, unenforced: [all]'), 'kubernetes.unenforced[0] must be one of network, pids,'],
+    [pods('keeper: { image: k }, probes: [api]'), 'kubernetes.probes[0] must be host:port'],
+    [pods('keeper: { image: k }, podPidsLimit: 0'), 'kubernetes.podPidsLimit must be positive'],
+  ])('refuses %j', (text, message) => {
+    expect(() => readFile(text)).toThrow(message);
+  });
+
+  test('finds the API server of the cluster of the worker unless it names one', () => {
+    const inCluster = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' };
+    const apiOf = (more: string, env: NodeJS.ProcessEnv) => {
+      writeFileSync(path, pods(`keeper: { image: k }${more}`));
+      return readConfig({ SHELLFLEET_CONFIG: path, ...env }).kubernetes?.api;
+    };
+    const files = '/var/run/secrets/kubernetes.io/serviceaccount';
+    expect(apiOf('', inCluster)).toEqual({
+      ...{ server: 'https://10.96.0.1:443', caFile: `${files}/ca.crt`, tokenFile: `${files}/token` },
+    });
+    expect(apiOf('', { KUBERNETES_SERVICE_HOST: 'fd00::1' })?.server).toBe('https://[fd00::1]:443');
+    expect(apiOf(', api: { server: "https://api.example:6443" }', inCluster)).toEqual({
+      server: 'https://api.example:6443',
+    });
+    expect(apiOf('', {})).toBeUndefined();
+  });
+
+  test.each([
+    ['allow: { policies: [kubernetes] }', {}, 'the policy kubernetes needs the section kubernetes'],
+    [pods('keeper: { image: k }'), {}, 'kubernetes.api.server: is needed, because this worker is no Pod'],
+    [pods('keeper: { image: k }'), { SHELLFLEET_UIDS: '200000-201000' }, 'SHELLFLEET_UIDS has no meaning for Pods'],
+    [
+      `allow: { networks: [limited] }\n${pods('keeper: { image: k }')}`,
+      { KUBERNETES_SERVICE_HOST: '10.96.0.1' },
+      "kubernetes.egress: is needed, because allow.networks lists 'limited'",
+    ],
+  ])('refuses under the policy kubernetes %j with %j', (text, env, message) => {
+    writeFileSync(path, text);
+    const policies = text.includes('policies') ? {} : { SHELLFLEET_POLICIES: 'kubernetes' };
+    const slots = { SHELLFLEET_SLOTS: '10' };
+    expect(() => readConfig({ SHELLFLEET_CONFIG: path, ...policies, ...slots, ...env })).toThrow(message);
+  });
+
+  test('gives a worker that makes only Pods 500 slots', () => {
+    writeFileSync(path, pods('keeper: { image: k }'));
+    const env = { SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'kubernetes', KUBERNETES_SERVICE_HOST: '10.96.0.1' };
+    expect(readConfig(env).slots).toBe(500);
+    expect(readConfig({ ...env, SHELLFLEET_SLOTS: '7' }).slots).toBe(7);
   });
 
   test('refuses policies or users that are set in the file and by variables', () => {

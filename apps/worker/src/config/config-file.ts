@@ -9,6 +9,7 @@ import { codexSchema } from './codex-section.ts';
 import { escalationSectionSchema } from './escalation-section.ts';
 import { imagesSchema } from './images-section.ts';
 import { keysSchema } from './keys-section.ts';
+import { kubernetesSchema } from './kubernetes-section.ts';
 import { poolsSchema } from './pools-section.ts';
 
 // The file that SHELLFLEET_CONFIG names has the settings that need more structure than a variable. Each section has its
@@ -36,8 +37,9 @@ const configFileSchema = z.strictObject(
     images: imagesSchema.prefault({}).describe('Images that this host pulls, and how many of them it keeps'),
     pools: poolsSchema.default([]).describe('Sandboxes that are ready before a session asks for one'),
     codex: codexSchema.prefault({}).describe('Settings of the Codex CLI, for the policy of that name'),
+    kubernetes: kubernetesSchema.optional().describe('The cluster and the Pods, for the policy of that name'),
   },
-  'must have only these sections: rules, allow, escalation, approvals, keys, audit, labels, images, pools, codex',
+  'must have only these sections: rules, allow, escalation, approvals, keys, audit, labels, images, pools, codex, kubernetes',
 );
 export type ConfigFile = z.output<typeof configFileSchema>;
 

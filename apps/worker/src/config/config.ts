@@ -4,12 +4,15 @@ import { checkEscalation, DocumentError } from '@shellfleet/policy';
 import { DEFAULT_POLICY, type PolicyName, readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { environmentSchema, MOST_SLOTS } from './environment.ts';
+import { type KubernetesSettings, toKubernetesSettings } from './kubernetes-section.ts';
 import type { SinkTarget } from './sink-target.ts';
 
 // The only reader of the environment in this app.
 
 /** Memory that an idle session takes at most, with the processes that serve it. */
 export const SESSION_BYTES = 16 * 2 ** 20;
+/** Slots of a worker that makes only Pods, whose memory is that of other machines. */
+const SLOTS_FOR_PODS = 500;
 /** Variables that any program needs. None of them is a setting of the worker. */
 const TOOL_ENV_NAMES = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
@@ -59,6 +62,8 @@ export interface WorkerConfig {
   keep: KeepBounds;
   /** Contents of the file that SHELLFLEET_CONFIG names. */
   file: ConfigFile;
+  /** The section `kubernetes` of that file, if it has one, with the API server. */
+  kubernetes: KubernetesSettings | undefined;
   /** The port for those who watch the worker, if it has one. `scaleToken` is a secret. */
   metrics: { port: number; host: string; scaleToken: string | undefined } | undefined;
   /** How spans are exported, why they are not, or undefined if nobody asks for them. */
@@ -82,15 +87,18 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
   }
   const values = parsed.data;
   const { SHELLFLEET_UIDS: uids } = values;
-  const slots = values.SHELLFLEET_SLOTS ?? usualSlots(uids);
-  if (uids !== undefined && uids.last - uids.first + 1 < slots)
-    throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
   const file = readFile(values.SHELLFLEET_CONFIG);
   const policies = inOnePlace('policies', values.SHELLFLEET_POLICIES, file.allow.policies) ?? [DEFAULT_POLICY];
+  const makesOnlyPods = policies.every((policy) => policy === 'kubernetes');
+  const slots = values.SHELLFLEET_SLOTS ?? (makesOnlyPods ? SLOTS_FOR_PODS : usualSlots(uids));
+  if (uids !== undefined && uids.last - uids.first + 1 < slots)
+    throw new ConfigError(`SHELLFLEET_UIDS must have at least as many uids as there are slots, ${slots}`);
   const users = inOnePlace('users', values.SHELLFLEET_USERS, file.allow.users) ?? [];
   const { SHELLFLEET_WORKSPACES: workspaces } = values;
   checkWider(file, policies, workspaces);
   checkPools(file, { policies, slots, uids });
+  const kubernetes = file.kubernetes && toKubernetesSettings(file.kubernetes, given);
+  checkKubernetes(file, { policies, uids, kubernetes });
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
@@ -132,6 +140,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     mostPressure: { memory: values.SHELLFLEET_MAX_MEMORY_PRESSURE, io: values.SHELLFLEET_MAX_IO_PRESSURE },
     keep: { containers: values.SHELLFLEET_KEEP_CONTAINERS, ageMs: values.SHELLFLEET_KEEP_AGE },
     file,
+    kubernetes,
     metrics:
       values.SHELLFLEET_METRICS_PORT === undefined
         ? undefined
@@ -196,6 +205,22 @@ function checkPools(
     fewest > slots && `together they keep at least ${fewest} sandboxes, and this host has ${slots} slots`,
   ].find((sentence) => sentence !== false);
   if (problem !== undefined) throw new ConfigError(`SHELLFLEET_CONFIG: pools: ${problem}`);
+}
+
+/** Throws for settings with which this host could make no Pod. */
+function checkKubernetes(
+  { allow, kubernetes: section }: ConfigFile,
+  { policies, uids, kubernetes }: Pick<WorkerConfig, 'policies' | 'uids' | 'kubernetes'>,
+): void {
+  if (!policies.includes('kubernetes')) return;
+  if (uids !== undefined)
+    throw new ConfigError('SHELLFLEET_UIDS has no meaning for Pods: leave it out, or the policy kubernetes');
+  if (section === undefined)
+    throw new ConfigError('SHELLFLEET_CONFIG: the policy kubernetes needs the section kubernetes');
+  if (kubernetes === undefined)
+    throw new ConfigError('SHELLFLEET_CONFIG: kubernetes.api.server: is needed, because this worker is no Pod');
+  if (policies.length === 1 && allow.networks.includes('limited') && section.egress === undefined)
+    throw new ConfigError("SHELLFLEET_CONFIG: kubernetes.egress: is needed, because allow.networks lists 'limited'");
 }
 
 function pickEnv(env: NodeJS.ProcessEnv, names: readonly string[]): Record<string, string> {
