@@ -6,7 +6,15 @@ import { findModelFaults } from './checks/models.ts';
 import { findFaults } from './find-faults.ts';
 import { type ChartTools, chartTools } from './support/chart-tools.ts';
 import { EVERYTHING, OPTIONS } from './support/chart-values.ts';
-import { type ChartObject, chartDirectory, parseObjects, renderChart, runHelm } from './support/render-chart.ts';
+import { readAsWorker } from './support/read-as-worker.ts';
+import {
+  type ChartObject,
+  chartDirectory,
+  NAMESPACE,
+  parseObjects,
+  renderChart,
+  runHelm,
+} from './support/render-chart.ts';
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -67,6 +75,24 @@ describe('the chart', () => {
     const { version } = JSON.parse(await readFile(join(checkout, 'apps/producer/package.json'), 'utf8'));
     const chart = await readFile(join(chartDirectory, 'Chart.yaml'), 'utf8');
     expect(chart.match(/^(?:version|appVersion): .*$/gm)).toEqual([`version: ${version}`, `appVersion: ${version}`]);
+  });
+
+  test('configures workers as they read it, with each option', async () => {
+    const values = { ...OPTIONS, everything: EVERYTHING };
+    const releases = await Promise.all(Object.values(values).map((one) => renderChart(tools, one)));
+    const read = await readAsWorker(releases);
+    const names = Object.keys(values);
+    expect(read.map((one, index) => (typeof one === 'string' ? `${names[index]}: ${one}` : ''))).toEqual(
+      names.map(() => ''),
+    );
+    expect(read.at(-1)).toMatchObject({
+      namespace: 'sessions-there',
+      lease: 'trial-shellfleet',
+      serviceAccount: 'trial-shellfleet-session',
+      keeper: { image: expect.stringMatching(/^shellfleet\/keeper:\d/), volume: 'init' },
+      workspace: { type: 'persistentVolumeClaim', sizeBytes: 10 * 2 ** 30 },
+      egress: { host: `trial-shellfleet-egress.${NAMESPACE}.svc`, port: 3128 },
+    });
   });
 
   test('sets only settings that workers have', async () => {

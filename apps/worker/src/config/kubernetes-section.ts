@@ -82,6 +82,9 @@ export const kubernetesSchema = z.strictObject(
       .describe('When nodes pull images'),
     pullSecrets: listOf(nameSchema, 'names').describe('Secrets of the namespace with logins for registries'),
     serviceAccount: nameSchema.optional().describe('Service account of the Pods, which get no token of it'),
+    lease: nameSchema
+      .optional()
+      .describe('Lease whose deletion ends all Pods of the fleet; default: one that workers make'),
     nodeSelector: z
       .record(z.string(), z.string('must be a string'), 'must be an object of labels')
       .default({})
@@ -115,7 +118,7 @@ export const kubernetesSchema = z.strictObject(
       'addresses',
     ).describe('What no session may reach, as host:port; the API server is always one'),
   },
-  'must have only these fields: namespace, api, port, keeper, pullPolicy, pullSecrets, serviceAccount, nodeSelector, tolerations, priorityClass, runtimeClasses, resources, userNamespaces, workspace, ephemeralStorageBytes, podPidsLimit, egress, unenforced, probes',
+  'must have only these fields: namespace, api, port, keeper, pullPolicy, pullSecrets, serviceAccount, lease, nodeSelector, tolerations, priorityClass, runtimeClasses, resources, userNamespaces, workspace, ephemeralStorageBytes, podPidsLimit, egress, unenforced, probes',
 );
 type KubernetesSection = z.output<typeof kubernetesSchema>;
 

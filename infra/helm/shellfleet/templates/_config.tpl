@@ -9,6 +9,7 @@
   "keeper" (dict "image" (include "shellfleet.image" (dict "root" . "image" $s.keeper)) "volume" $s.keeper.volume)
   "pullPolicy" $s.pullPolicy
   "serviceAccount" (printf "%s-session" (include "shellfleet.fullname" .))
+  "lease" (include "shellfleet.fullname" .)
   "pullSecrets" $s.pullSecrets
   "nodeSelector" $s.nodeSelector
   "tolerations" $s.tolerations

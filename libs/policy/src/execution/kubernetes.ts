@@ -28,6 +28,8 @@ export interface ClusterSettings {
   keeper: { image: string; volume: 'init' | 'image' };
   pullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   serviceAccount?: string | undefined;
+  /** Lease that owns the Pods. Undefined: workers make one for the fleet. */
+  lease?: string | undefined;
   pullSecrets: readonly string[];
   nodeSelector: Readonly<Record<string, string>>;
   tolerations: readonly Toleration[];
