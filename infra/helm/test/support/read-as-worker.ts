@@ -19,7 +19,7 @@ const READ = `const { readConfig } = await import(process.argv[1]);
 const read = (env) => { try { return readConfig(env).kubernetes } catch (error) { return error.message } };
 console.log(JSON.stringify(JSON.parse(process.argv[2]).map(read)));`;
 
-/** Returns the section `kubernetes` that a worker reads for each release, or the message with which it does not start. */
+/** Returns what a worker reads of the section `kubernetes` for each release, or why it does not start. */
 export async function readAsWorker(releases: readonly ChartObject[][]): Promise<unknown[]> {
   const directory = await mkdtemp(join(tmpdir(), 'sf-chart-'));
   try {
