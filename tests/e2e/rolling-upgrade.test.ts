@@ -11,7 +11,7 @@ const preload = new URL('../fixtures/newer-version.ts', import.meta.url).href;
 const newerProducer = fileURLToPath(new URL('../fixtures/runs-newer-session.ts', import.meta.url));
 /** The worker runs from source, where the preloaded module finds the modules that it changes. */
 const program = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
-const newer = (what: 'schema' | 'protocol') => ({
+const newer = (what: 'schema' | 'protocol' | 'next') => ({
   NODE_OPTIONS: `--import ${preload}`,
   SHELLFLEET_TEST_NEWER: what,
 });
@@ -52,6 +52,27 @@ describe('a rolling upgrade', () => {
     for (const session of sessions)
       expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
   }, 120_000);
+
+  test('keeps shells over a build with the next protocols that knows these, and back', async () => {
+    await using stack = await startFleet({ program });
+    const [worker] = stack.workers;
+    const old = await stack.fleet.session('old');
+    await old.run('count=1');
+    await worker?.stop('SIGTERM');
+    await worker?.start(newer('next'));
+    const young = await stack.fleet.session('young');
+    await young.run('count=2');
+    const kept = async () => {
+      const results = [await old.run('echo $count'), await young.run('echo $count')];
+      expect(results).toMatchObject(
+        [1, 2].map((count) => ({ stdout: `${count}\n`, shell: { state: 'kept', epoch: 1 } })),
+      );
+    };
+    await kept();
+    await worker?.stop('SIGTERM');
+    await worker?.start({ NODE_OPTIONS: '' });
+    await kept();
+  });
 
   test('keeps newer sessions waiting with a reason, and starts no worker of another protocol version', async () => {
     await using stack = await startFleet({ workers: 2, slots: 2, program });

@@ -35,7 +35,9 @@ describe('the identity of a fleet', () => {
   test('is the one that was declared first, even if many processes declare simultaneously', async () => {
     const namespace = newNamespace();
     const declared = await Promise.all([...Array(20).keys()].map(() => joinFleet(redis, namespace, 'host')));
-    expect(new Set(declared.map(toFleetIdentity))).toEqual(new Set([await redis.get(fleetIdentityKey(namespace))]));
+    expect(new Set(declared.map((id) => toFleetIdentity(id)))).toEqual(
+      new Set([await redis.get(fleetIdentityKey(namespace))]),
+    );
   });
 
   test('comes from a known host, not from a new producer, after Redis lost the identity', async () => {

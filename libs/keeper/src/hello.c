@@ -9,7 +9,8 @@
 #include <string.h>
 
 typedef struct {
-  uint32_t version, state, shell_number, begun;
+  uint16_t version, oldest_worker;
+  uint32_t state, shell_number, begun;
   uint64_t received[STREAMS], acked[STREAMS];
   char token[TOKEN_BYTES];
   char problem[256];
@@ -23,7 +24,8 @@ static enum HelloState state_now(const char *problem) {
 
 void hello_put(void) {
   const char *problem = shell_problem();
-  HelloFields hello = {.version = KEEPER_PROTOCOL_VERSION, .state = state_now(problem)};
+  HelloFields hello = {
+    .version = KEEPER_PROTOCOL_VERSION, .oldest_worker = OLDEST_WORKER_PROTOCOL, .state = state_now(problem)};
   hello.shell_number = shell_number();
   hello.begun = begun_count();
   for (int s = 0; s < STREAMS; s++) {

@@ -19,6 +19,7 @@ export {
   MAX_FROM_KEEPER,
   MAX_TO_KEEPER,
   MalformedFrame,
+  OLDEST_KEEPER_PROTOCOL,
   SYNC_BYTES,
 } from './frames.ts';
 export { isPrebuilt, keeperPath, launcherPath } from './keeper-path.ts';

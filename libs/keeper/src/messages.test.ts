@@ -16,9 +16,15 @@ describe('payloads of frames', () => {
   test('have state, offsets and the reason for a missing shell in HELLO', () => {
     const token = Buffer.alloc(64);
     token.write('secret');
-    const payload = Buffer.concat([uint32s(2, 3, 2, 9), uint64s(10, 20, 5, 6), token, Buffer.from('no /bin/sh')]);
+    const payload = Buffer.concat([
+      uint32s(0x0001_0002, 3, 2, 9),
+      uint64s(10, 20, 5, 6),
+      token,
+      Buffer.from('no /bin/sh'),
+    ]);
     expect(decodeHello(payload)).toEqual({
       version: 2,
+      oldestWorker: 1,
       state: 'no-shell',
       shellNumber: 2,
       begunCount: 9,

@@ -136,6 +136,8 @@ export function uint64s(...values: number[]): Buffer {
 
 export interface Hello {
   version: number;
+  /** Oldest version of a worker with which the keeper works. */
+  oldestWorker: number;
   state: HelloState;
   shellNumber: number;
   begunCount: number;
@@ -151,7 +153,8 @@ const HELLO_BYTES = 16 + 32 + TOKEN_BYTES;
 export function decodeHello(payload: Uint8Array): Hello {
   const bytes = bufferOf(payload, HELLO_BYTES);
   return {
-    version: bytes.readUInt32LE(0),
+    version: bytes.readUInt16LE(0),
+    oldestWorker: bytes.readUInt16LE(2),
     state: oneOf(helloStates, bytes.readUInt32LE(4)),
     shellNumber: bytes.readUInt32LE(8),
     begunCount: bytes.readUInt32LE(12),

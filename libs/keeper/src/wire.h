@@ -4,7 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KEEPER_PROTOCOL_VERSION = 6, ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
+// The protocol of this keeper, and the oldest protocol of a worker with which it works.
+enum { KEEPER_PROTOCOL_VERSION = 6, OLDEST_WORKER_PROTOCOL = 6 };
+enum { ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
 enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
 
 typedef struct {

@@ -29,7 +29,7 @@ export interface FleetIdentity {
 }
 
 /** Returns the value of `fleetIdentityKey`: `<fleet id> <protocol>`. */
-export const toFleetIdentity = (fleetId: string) => `${fleetId} ${PROTOCOL_VERSION}`;
+export const toFleetIdentity = (fleetId: string, version: number = PROTOCOL_VERSION) => `${fleetId} ${version}`;
 
 /** Parses the value of `fleetIdentityKey`. Versions up to 4 recorded no protocol. Returns undefined for other text. */
 export function parseFleetIdentity(text: string): FleetIdentity | undefined {

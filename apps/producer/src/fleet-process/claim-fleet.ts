@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFleetFile } from '@shellfleet/client';
-import { PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { PROTOCOL_VERSION, speaksProtocol } from '@shellfleet/protocol';
 import { findDocker, makeStateDirectory, recordProcess, SetupError } from '@shellfleet/setup';
 import { VERSION } from '../program-file.ts';
 import { describeBuild } from './describe-build.ts';
@@ -88,7 +88,7 @@ async function findProblem(record: FleetRecord, env: NodeJS.ProcessEnv): Promise
   if ((await readFleetFile(env)) === undefined)
     return `A fleet of this version runs (process ${record.supervisor.pid}), but its connection file is gone.`;
   const protocol = await readProtocol(env);
-  if (protocol === undefined || protocol === PROTOCOL_VERSION) return undefined;
+  if (protocol === undefined || speaksProtocol(protocol)) return undefined;
   return `A fleet runs whose keys have version ${protocol} of the protocol: ${record.build} (this process has version ${PROTOCOL_VERSION}).`;
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ALIVE_MS, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { ALIVE_MS, PROTOCOL_VERSION, speaksProtocol } from '@shellfleet/protocol';
 import {
   connectRedis,
   findKeysOfFleet,
@@ -27,7 +27,7 @@ export async function removeOtherProtocol(
   const { redis } = await connectRedis(redisUrl, 'producer', 'shellfleet-up');
   try {
     const identity = await readFleetIdentity(redis, namespace);
-    if (identity === undefined || identity.protocol === PROTOCOL_VERSION) return;
+    if (identity === undefined || speaksProtocol(identity.protocol)) return;
     const { fleetId, protocol } = identity;
     let found = await findKeysOfFleet(redis, namespace, fleetId);
     const where = `of version ${protocol} of the protocol in the namespace ${namespace}`;

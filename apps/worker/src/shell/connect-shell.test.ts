@@ -18,11 +18,15 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const hello = (): Buffer =>
+const hello = (version = KEEPER_PROTOCOL_VERSION, oldestWorker = version): Buffer =>
   encodeFrame({
     type: FrameType.hello,
     fence: 1,
-    payload: Buffer.concat([uint32s(KEEPER_PROTOCOL_VERSION, 0, 1, 0), uint64s(0, 0, 0, 0), Buffer.from(token)]),
+    payload: Buffer.concat([
+      uint32s(oldestWorker * 2 ** 16 + version, 0, 1, 0),
+      uint64s(0, 0, 0, 0),
+      Buffer.from(token),
+    ]),
   });
 
 /** Returns a sandbox whose keeper sends a hello on each connection. `claimed` decides what follows the claim. */
@@ -51,6 +55,21 @@ describe('connecting to a shell', () => {
     ).rejects.toMatchObject({
       code: 'PROTOCOL_MISMATCH',
       context: { keeper: KEEPER_PROTOCOL_VERSION - 1, worker: KEEPER_PROTOCOL_VERSION },
+    });
+  });
+
+  test('works with a newer keeper only if that works with this version', async () => {
+    const options = { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} };
+    const newer = KEEPER_PROTOCOL_VERSION + 1;
+    const sandboxOf = (oldestWorker: number) => ({
+      ...sandboxWith((socket) => socket.write(hello(newer, oldestWorker))),
+      keeperProtocol: newer,
+    });
+    const shell = await connectShell(sandboxOf(KEEPER_PROTOCOL_VERSION), options);
+    shell.disconnect();
+    await expect(connectShell(sandboxOf(newer), options)).rejects.toMatchObject({
+      code: 'PROTOCOL_MISMATCH',
+      context: { keeper: newer, worker: KEEPER_PROTOCOL_VERSION },
     });
   });
 

@@ -1,7 +1,7 @@
 // Connects to the shell of a sandbox, over the transport that the sandbox was created with.
 import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
-import { describeKeeperExit, KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
+import { describeKeeperExit, OLDEST_KEEPER_PROTOCOL } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { UnassignedSandbox } from '../sandbox/sandbox.ts';
 import { type ClaimOptions, EndedUnclaimed, type KeeperClaim, protocolMismatch } from './keeper-connection.ts';
@@ -35,7 +35,8 @@ export async function connectKeeper<T>(
   options: ConnectShellOptions,
   claimWith: (options: ClaimOptions) => Promise<T>,
 ): Promise<T> {
-  if (sandbox.keeperProtocol !== KEEPER_PROTOCOL_VERSION) throw protocolMismatch(sandbox.keeperProtocol);
+  // A newer keeper tells itself whether it works with this version.
+  if (sandbox.keeperProtocol < OLDEST_KEEPER_PROTOCOL) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
   const dialing = { problem: '' };
   const setDeadline = () =>

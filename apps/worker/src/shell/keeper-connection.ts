@@ -10,6 +10,7 @@ import {
   KEEPER_PROTOCOL_VERSION,
   MAX_FROM_KEEPER,
   MalformedFrame,
+  OLDEST_KEEPER_PROTOCOL,
 } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { freeBytes } from '../output/free-bytes.ts';
@@ -90,7 +91,7 @@ export function claimOver(connection: KeeperConnection, options: KeeperClaim): P
       frame: (frame) => {
         if (frame.type !== FrameType.hello) return;
         const hello = decodeHello(frame.payload);
-        if (hello.version !== KEEPER_PROTOCOL_VERSION) {
+        if (hello.version < OLDEST_KEEPER_PROTOCOL || hello.oldestWorker > KEEPER_PROTOCOL_VERSION) {
           fail(protocolMismatch(hello.version));
         } else if (!isToken(hello.token, Buffer.from(options.token))) {
           fail(new Error('The keeper has another token than this session.'));

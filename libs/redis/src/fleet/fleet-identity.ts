@@ -4,10 +4,12 @@ import {
   type FleetIdentity,
   fleetIdentityKey,
   fleetKeys,
+  OLDEST_PROTOCOL_VERSION,
   PROTOCOL_VERSION,
   parseFleetIdentity,
   parseKeyspace,
   ShellfleetError,
+  speaksProtocol,
   toFleetIdentity,
 } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -18,7 +20,9 @@ import { throwQueueError, toQueueError } from '../queue-error.ts';
 // IDENTITY-3. A process that knows no identity waits first, so that after a loss a process that knows it declares it.
 // IDENTITY-4. A lost fleet is marked as restoring before its identity is back. No session is opened until its hosts
 //             have declared theirs.
-// IDENTITY-5. The protocol version is declared with the identity. Processes of another version use no key of the fleet.
+// IDENTITY-5. The protocol version is declared with the identity. Processes that do not speak it use no key of the
+//             fleet. A new fleet has the version of the process that declares it. A lost identity is declared again
+//             with the oldest version that the process speaks, since older code may take part in the fleet.
 
 /** Time that hosts have to declare the sessions that they serve. */
 export const RESTORING_MS = 5_000;
@@ -38,17 +42,22 @@ export async function joinFleet(redis: Redis, namespace: string, as: 'host' | 'p
   for (;;) {
     const declared = await findFleet(redis, namespace);
     if (declared !== undefined) return declared;
-    if (performance.now() >= until) return declareFleet(redis, namespace, newFleetId());
+    if (performance.now() >= until) return declareFleet(redis, namespace, newFleetId(), PROTOCOL_VERSION);
     await delay(LOOK_EVERY_MS);
   }
 }
 
 /** Declares an identity if the namespace has none. Returns the identity that the namespace has then. */
-export async function declareFleet(redis: Redis, namespace: string, fleetId: string): Promise<string> {
+export async function declareFleet(
+  redis: Redis,
+  namespace: string,
+  fleetId: string,
+  version = OLDEST_PROTOCOL_VERSION,
+): Promise<string> {
   // A read is tried first, because a full Redis refuses writes.
   const before = await findFleet(redis, namespace);
   if (before !== undefined) return before;
-  await redis.set(fleetIdentityKey(namespace), toFleetIdentity(fleetId), 'NX').catch((error: unknown) => {
+  await redis.set(fleetIdentityKey(namespace), toFleetIdentity(fleetId, version), 'NX').catch((error: unknown) => {
     throw isForbidden(error) ? nothingDeclared(namespace) : toQueueError(error);
   });
   return (await findFleet(redis, namespace)) ?? fleetId;
@@ -106,10 +115,10 @@ function nothingDeclared(namespace: string): ShellfleetError {
   );
 }
 
-/** Returns the id of the fleet that a namespace declares. Throws PROTOCOL_MISMATCH for another version. */
+/** Returns the id of the fleet that a namespace declares. Throws PROTOCOL_MISMATCH if it has another version. */
 export async function findFleet(redis: Redis, namespace: string): Promise<string | undefined> {
   const declared = await readFleetIdentity(redis, namespace);
-  if (declared !== undefined && declared.protocol !== PROTOCOL_VERSION) throw mismatch(namespace, declared.protocol);
+  if (declared !== undefined && !speaksProtocol(declared.protocol)) throw mismatch(namespace, declared.protocol);
   return declared?.fleetId;
 }
 
