@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Notifier } from '@shellfleet/concurrency';
-import { readRecord } from '@shellfleet/mailbox';
 import {
   entryIdSchema,
   isShellfleetError,
@@ -10,6 +9,7 @@ import {
   STREAM_NAMES,
   type StreamName,
 } from '@shellfleet/protocol';
+import { hostOfEntry } from '../hosts/host-of-entry.ts';
 import { type RequestContext, requestFromHost } from '../hosts/request-from-host.ts';
 
 // Reads the output over the stream's budget from the host of a running command.
@@ -155,7 +155,7 @@ export class AttachedReading implements Disposable {
   }
 
   async #findHost(): Promise<string> {
-    this.#host ??= (await readRecord(this.#context.redis, this.#keys, this.#entryId))?.host;
+    this.#host ??= await hostOfEntry(this.#context.redis, this.#keys, this.#entryId);
     if (!this.#host) throw new Error('no host runs it');
     return this.#host;
   }

@@ -1,6 +1,9 @@
-import { readRecord } from '@shellfleet/mailbox';
+import { readStoredSession } from '@shellfleet/mailbox';
+import { parsePlacement } from '@shellfleet/placement';
 import {
   entryIdSchema,
+  isMovable,
+  isShellfleetError,
   type LogChunk,
   parseOrThrow,
   type SessionKeys,
@@ -10,6 +13,8 @@ import {
   toCommandId,
 } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { hostOfEntry } from '../hosts/host-of-entry.ts';
+import { isHostAlive } from '../hosts/is-host-alive.ts';
 import type { RequestContext } from '../hosts/request-from-host.ts';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { parseWireResult } from '../results/read-result.ts';
@@ -39,7 +44,8 @@ const rangeSchema = z.object({
 
 /**
  * Yields a command's redacted output: from its session's stream, then from the overflow log. Missing bytes are counted.
- * Throws HOST_UNREACHABLE when the host of the overflow log does not reply, and LOG_EXPIRED when nothing is left.
+ * Throws HOST_UNREACHABLE when the host of the overflow log does not reply, unless it is gone for good, and LOG_EXPIRED
+ * when nothing is left.
  */
 export async function* readLog(
   context: LogContext,
@@ -112,13 +118,16 @@ async function* readFromHost(
   known: string | null | undefined,
   readMore?: () => AsyncGenerator<LogChunk, unknown>,
 ): AsyncGenerator<LogChunk> {
-  // While the command runs, its record has the host.
-  const host = known === undefined ? (await readRecord(context.redis, keys, entryId))?.host : known;
+  const host = known === undefined ? await hostOfEntry(context.redis, keys, entryId) : known;
   if (!host) return;
   for (let more = true, isFirst = true; more && !window.isFull; isFirst = false) {
     const from = window.wanted;
     const request = { type: 'log' as const, entry: entryIdSchema.parse(entryId), streams: [...window.streams], from };
-    const page = await requestFromHost(context, host, keys, request, { signal });
+    const page = await requestFromHost(context, host, keys, request, { signal }).catch(async (error: unknown) => {
+      if (isAway(error) && (await isGone(host, keys, context))) return undefined;
+      throw error;
+    });
+    if (page === undefined) return;
     const leavesGap = page.pieces.some(
       ({ stream, offset }, index) =>
         offset > from[stream] && page.pieces.findIndex((piece) => piece.stream === stream) === index,
@@ -128,6 +137,15 @@ async function* readFromHost(
       yield* some(window.push(stream, offset, Buffer.from(data, 'base64')));
     more = page.more && page.pieces.length > 0;
   }
+}
+
+const isAway = (error: unknown) => isShellfleetError(error) && error.code === 'HOST_UNREACHABLE';
+
+/** Tells whether a host and its disk are gone for good: the workers of sessions that move do not last. */
+async function isGone(host: string, keys: SessionKeys, context: LogContext): Promise<boolean> {
+  const session = await readStoredSession(context.redis, keys);
+  const policy = parsePlacement(session?.placement ?? '')?.policy;
+  return policy !== undefined && isMovable(policy) && !(await isHostAlive(context, host));
 }
 
 function logExpired(commandId: string): ShellfleetError {
