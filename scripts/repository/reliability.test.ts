@@ -18,7 +18,7 @@ const pathsIn = (text: string): string[] =>
   Array.from(text.matchAll(/[\w./-]+\.test\.ts/g), ([path]) => (path.includes('/') ? path : `tests/chaos/${path}`));
 
 describe('docs/reliability.md', () => {
-  test.each(rows)('names existing tests for the promise about "%s"', (_event, _promise, tests = '') => {
+  test.each(rows)('names existing tests for the promise about "%s"', (_event, _promise, _inCluster, tests = '') => {
     expect(pathsIn(tests)).not.toEqual([]);
   });
 

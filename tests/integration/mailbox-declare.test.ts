@@ -34,7 +34,14 @@ const placement = { policy: 'docker', priority: 3, labels: {}, sealedWith: '1.ke
 const CLASS = placementClass(placement);
 
 function startJobs(redis: Redis, fleet: FleetKeys): Promise<SessionJobs> {
-  return createSessionJobs({ redis, fleet, hostId: 'h1', offers: isOffered, lockMs: 30_000, stalledIntervalMs: 1_000 });
+  return createSessionJobs({
+    redis,
+    fleet,
+    hostId: 'h1',
+    offers: isOffered,
+    lockMsOf: () => 30_000,
+    stalledIntervalMs: 1_000,
+  });
 }
 
 /** Starts a session on host h1 of a separate Redis, with one running command. `declared` is what h1 has in memory. */
@@ -179,7 +186,7 @@ describe('a host that declares its session to Redis', () => {
     const { redis, fleet, held, lock } = it;
     const jobs = await startJobs(redis, fleet);
     const others = await createSessionJobs({
-      ...{ redis, fleet, hostId: 'h2', offers: isOffered, lockMs: 30_000, stalledIntervalMs: 1_000 },
+      ...{ redis, fleet, hostId: 'h2', offers: isOffered, lockMsOf: () => 30_000, stalledIntervalMs: 1_000 },
     });
     await jobs.ensure(newSessionJob(held.job, '1', placement));
     const queue = `${fleet.sessionQueues}:${sessionsQueue(CLASS, held.job.tenant)}`;

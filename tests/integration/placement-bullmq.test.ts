@@ -55,7 +55,14 @@ function openBull(): { queue: Queue; worker: Worker } {
 
 async function openJobs(): Promise<{ sessions: QueuedSessions; host: SessionJobs }> {
   const host = await createSessionJobs({
-    ...{ redis, fleet, hostId: 'h1', offers: (name) => name === CLASS, lockMs: LOCK_MS, stalledIntervalMs: 1_000 },
+    ...{
+      redis,
+      fleet,
+      hostId: 'h1',
+      offers: (name) => name === CLASS,
+      lockMsOf: () => LOCK_MS,
+      stalledIntervalMs: 1_000,
+    },
   });
   closing.push(() => host.close());
   return { sessions: new QueuedSessions(redis, fleet, { enter: (call) => call() }), host };

@@ -170,7 +170,7 @@ describe('a session that another host would serve better', () => {
         fleet,
         hostId: 'other',
         offers: (name) => OFFERS.includes(name),
-        lockMs: 60_000,
+        lockMsOf: () => 60_000,
         stalledIntervalMs: 1_000,
       },
       ...{ isWishedElsewhere, serves: async ({ session }) => (session === 'named' ? { image: 'alpine' } : true) },

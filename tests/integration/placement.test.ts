@@ -48,7 +48,7 @@ async function startHost(
 ): Promise<SessionJobs> {
   const { redis } = await connectRedis(own.url, 'host', hostId);
   const jobs = await createSessionJobs({
-    ...{ redis, fleet, hostId, lockMs, serves, stalledIntervalMs: 100 },
+    ...{ redis, fleet, hostId, lockMsOf: () => lockMs, serves, stalledIntervalMs: 100 },
     offers: (name) => offers.includes(name),
   });
   opened.push({ redis, jobs });
@@ -342,7 +342,7 @@ describe('the queues of sessions', () => {
         fleet,
         hostId: 'h1',
         offers: (name) => offers.includes(name),
-        lockMs: 1,
+        lockMsOf: () => 1,
         stalledIntervalMs: 60_000,
       });
       opened.push({ redis, jobs });
@@ -361,7 +361,7 @@ describe('the queues of sessions', () => {
     const { redis } = await connectRedis(own.url, 'host', 'asks');
     const asked: string[] = [];
     const jobs = await createSessionJobs({
-      ...{ redis, fleet, hostId: 'h1', lockMs: 1_000, stalledIntervalMs: 60_000 },
+      ...{ redis, fleet, hostId: 'h1', lockMsOf: () => 1_000, stalledIntervalMs: 60_000 },
       offers: (name) => asked.push(name) > 0 && name === 'docker',
     });
     opened.push({ redis, jobs });

@@ -49,7 +49,14 @@ export const startHost = (
   offers = OFFERS,
 ): Promise<SessionJobs> =>
   createSessionJobs({
-    ...{ redis, fleet, hostId, offers: (name) => offers.includes(name), lockMs: 60_000, stalledIntervalMs: 1_000 },
+    ...{
+      redis,
+      fleet,
+      hostId,
+      offers: (name) => offers.includes(name),
+      lockMsOf: () => 60_000,
+      stalledIntervalMs: 1_000,
+    },
     ...{ serves, weights: () => weights, quotas },
   });
 

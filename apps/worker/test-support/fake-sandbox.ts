@@ -38,6 +38,7 @@ export class FakeSandbox implements Sandbox {
 
 export class FakeSandboxes implements Sandboxes {
   readonly made: FakeSandbox[] = [];
+  unreachable: Error | undefined;
   readonly #runScript: ((session: SessionRef) => RunScript) | undefined;
 
   constructor(runScript?: (session: SessionRef) => RunScript) {
@@ -52,6 +53,13 @@ export class FakeSandboxes implements Sandboxes {
 
   async list(): Promise<FoundSandbox[]> {
     return [];
+  }
+
+  /** Finds a sandbox whichever host made it. Rejects with `unreachable` while that is set. */
+  async find(_session: SessionRef, id: string): Promise<FoundSandbox | undefined> {
+    if (this.unreachable !== undefined) throw this.unreachable;
+    const sandbox = this.made.find((made) => made.id === id && !made.removed);
+    return sandbox && { sandbox, state: 'running' };
   }
 
   async check(): Promise<void> {}

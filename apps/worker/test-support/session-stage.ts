@@ -6,7 +6,7 @@ import {
   type SessionJobs,
   toPlacement,
 } from '@shellfleet/placement';
-import { fleetKeys, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
+import { fleetKeys, type PolicyName, type SessionSpec, sessionKeys, sessionSpecSchema } from '@shellfleet/protocol';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
 import { pino } from 'pino';
 import { afterEach, beforeEach, vi } from 'vitest';
@@ -34,7 +34,7 @@ const keys = sessionKeys('ns', 't', 's');
 const ref = { namespace: 'ns', tenant: 't', session: 's' };
 const sealer = createSealer([createSealKey()]);
 export const MARK = `1.${sealer.keyIds[0]}`;
-export const classOf = (policy: 'docker' | 'host') => placementClass({ policy, sealedWith: MARK });
+export const classOf = (policy: PolicyName) => placementClass({ policy, sealedWith: MARK });
 
 class FakeJournal implements Journal {
   readonly begun = new Set<string>();
@@ -71,7 +71,7 @@ export function open(
   spec: SessionSpec = {},
   {
     job = jobFor(spec),
-    offers = [classOf('docker')],
+    offers = [classOf('docker'), classOf('kubernetes')],
     admission = ADMIT_EVERYTHING,
     isTracing = false,
   }: { job?: SessionJob; offers?: PlacementClass[]; admission?: Admission; isTracing?: boolean } = {},

@@ -31,8 +31,8 @@ export interface FetcherOptions {
   hostId: string;
   /** Tells whether this host offers a class. */
   offers(name: PlacementClass): boolean;
-  /** length of a new lock, until the grace period of the session is known */
-  lockMs: number;
+  /** Returns the length of the new lock of a job, until the grace period of its session is known. */
+  lockMsOf(placementClass: PlacementClass): number;
   /** Returns the weights of tenants that have another one than 1. A tenant's fair part grows with its weight. */
   weights?(): Readonly<Record<string, number>>;
   /** Returns the most slots that tenants may hold at once, on all hosts together. Other tenants have no limit. */
@@ -101,7 +101,7 @@ export class Fetcher {
     look: Pick<Look, 'from' | 'places' | 'shared' | 'passedOver'>,
     wanted: number,
   ): Promise<{ taken: SessionJob[]; listed: WaitingJob[] }> {
-    const { redis, fleet, hostId: host, lockMs } = this.#options;
+    const { redis, fleet, hostId: host, lockMsOf } = this.#options;
     for (;;) {
       const [weights, quotas] = [this.#options.weights?.() ?? {}, this.#options.quotas?.() ?? {}];
       const served = [...this.#served];
@@ -111,10 +111,11 @@ export class Fetcher {
       const most = Math.min(wanted, part);
       const servable = (await this.#servable(jobs, at, most + MORE_TRIED)).map((waiting) => {
         const { tenant } = waiting.job;
-        return { ...waiting, quota: Object.hasOwn(quotas, tenant) ? quotas[tenant] : undefined };
+        const quota = Object.hasOwn(quotas, tenant) ? quotas[tenant] : undefined;
+        return { ...waiting, quota, lockMs: lockMsOf(waiting.placementClass) };
       });
       if (servable.length === 0) return { taken: [], listed: jobs };
-      const taken = await lockFirstWaiting(redis, fleet, { host, lockMs, most }, servable);
+      const taken = await lockFirstWaiting(redis, fleet, { host, most }, servable);
       if (taken.length > 0) return { taken: taken.map(({ job }) => job), listed: jobs };
       // Other hosts took all candidates, or their tenants reached their quotas: look again.
     }

@@ -24,8 +24,8 @@ type HeldLock = Lock & { job: SessionJob };
 
 export interface SessionJobs {
   /**
-   * Locks the next waiting sessions that this host can run for `lockMs`: at most an equal part for each live host, so
-   * that no host takes all sessions of a burst. Resolves with none if none waits.
+   * Locks the next waiting sessions that this host can run: at most an equal part for each live host, so that no host
+   * takes all sessions of a burst. Resolves with none if none waits.
    */
   fetch(limits?: FetchLimits): Promise<SessionJob[]>;
   /** Time until `fetch` takes the first session that it left to hosts that meet its wishes. Undefined without one. */
@@ -38,8 +38,8 @@ export interface SessionJobs {
   renew(leases: readonly HeldLock[], via?: Redis): Promise<SessionJob[]>;
   /** Restores jobs, locks and owners. Returns the sessions of other hosts. Without a fence, locks are only renewed. */
   declare(leases: readonly HeldLock[], via: Redis): Promise<SessionJob[]>;
-  /** Moves jobs whose lock ran out to the front of their queues, once per interval for all hosts. */
-  requeueStalled(): Promise<void>;
+  /** Moves jobs whose lock ran out to the front of their queues, once per interval for all hosts. Returns how many. */
+  requeueStalled(): Promise<number>;
   /** Tells clients what all tenants hold and wait for, once a second for all hosts. */
   publishDemand(): Promise<void>;
   /** Completes the job, so the session holds no slot. Throws QUEUE_UNAVAILABLE. */
@@ -71,7 +71,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     listOwn: () => listOwn(redis, fleet, hostId),
 
-    acquire: (job) => acquire(redis, fleet, job, hostId, options.lockMs),
+    acquire: (job) => acquire(redis, fleet, job, hostId, options.lockMsOf(job.placementClass)),
 
     async renew(leases, via = redis) {
       const { lost } = await renew(via, fleet, hostId, leases);
@@ -90,7 +90,7 @@ export async function createSessionJobs(options: SessionJobsOptions): Promise<Se
 
     async requeueStalled() {
       const { sessionQueues: prefix, queues: names, requeued: guard, waitingQueues: waiting } = fleet;
-      await requeue(redis, { prefix, names, guard, waiting }, options.stalledIntervalMs);
+      return requeue(redis, { prefix, names, guard, waiting }, options.stalledIntervalMs);
     },
 
     async publishDemand() {

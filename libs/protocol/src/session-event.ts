@@ -51,6 +51,10 @@ export interface ShellEventData {
   image?: string | undefined;
   /** The digest of that image, `sha256:…`. */
   imageDigest?: string | undefined;
+  /** Node of the cluster on which the shell runs. Absent where shells are not in a cluster. */
+  node?: string | undefined;
+  /** Id of the worker that had the shell before, if another one has adopted it. */
+  previousHostId?: string | undefined;
 }
 
 /** The question that an entry asks. */
@@ -103,6 +107,8 @@ const shellSchema = z.object({
   epoch: z.number(),
   image: z.string().optional(),
   imageDigest: z.string().optional(),
+  node: z.string().optional(),
+  previousHostId: z.string().optional(),
 });
 
 const requestSchema = z.object({ id: z.string(), sealedReason: z.string(), expiresAt: z.string() });

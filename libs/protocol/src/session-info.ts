@@ -79,6 +79,8 @@ export interface SessionInfo {
   image?: string;
   /** Digest of the container's image. The name in `image` may now refer to another image. */
   imageDigest?: string;
+  /** Node of the cluster on which the last shell was ready. Absent where shells are not in a cluster. */
+  node?: string;
   /**
    * Whether its shell was ready before the session asked, in a pool of its host, or was made for it. Absent before its
    * first shell.

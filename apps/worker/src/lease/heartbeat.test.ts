@@ -74,6 +74,28 @@ describe('heartbeats', () => {
     ]);
   });
 
+  test.each([
+    ['nothing on its machine is its own', 0, true],
+    ['an operator has drained it', 1, false],
+  ])('end with the host forgotten unless it is needed: %s', async (_title, asked, isForgotten) => {
+    const { deps } = setUp();
+    const forgotten: unknown[] = [];
+    const multi = {
+      zrem: (...args: unknown[]) => {
+        forgotten.push(...args);
+        return multi;
+      },
+      del: () => multi,
+      exec: async () => [],
+    };
+    const heartbeat = await startHeartbeat({
+      ...deps,
+      redis: { ...deps.redis, exists: async () => asked, multi: () => multi } as unknown as Redis,
+    });
+    await heartbeat.close({ leaves: true, forgets: true, retentionMs: 9_000 });
+    expect(forgotten).toEqual(isForgotten ? [deps.fleet.hosts, 'h1'] : []);
+  });
+
   test('keep a worker alive that is suspended for 3 s at any moment', async () => {
     const { deps } = setUp();
     const times: number[] = [];

@@ -3,6 +3,7 @@ import { ALIVE_MS, type FleetKeys, type HostBeat, hostKeys } from '@shellfleet/p
 import type { Redis } from 'ioredis';
 import type { Logger } from '../log/logger.ts';
 import { type BootClaim, holdsHostId, renewHostId } from './boot-claim.ts';
+import { forgetHost } from './forget-host.ts';
 import type { Leases } from './leases.ts';
 
 /** Interval of heartbeats, which renew the leases that are due. A worker that is suspended for 3 s stays alive. */
@@ -28,8 +29,11 @@ export interface Heartbeat {
   beatNow(): Promise<void>;
   /** Sends the first heartbeat of a new connection, and renews the leases with `renew`. Rejects when either fails. */
   recover(redis: Redis, renew: () => Promise<void>): Promise<void>;
-  /** Ends the heartbeats. `leaves`: the host has no sessions left, and is no longer listed. */
-  close(how: { leaves: boolean; retentionMs: number }): Promise<void>;
+  /**
+   * Ends the heartbeats. `leaves`: the host has no sessions left, and is no longer listed. `forgets`: in addition
+   * nothing on its machine is its own, so the fleet forgets it, unless an operator has asked something of it.
+   */
+  close(how: { leaves: boolean; forgets?: boolean; retentionMs: number }): Promise<void>;
 }
 
 /** Publishes heartbeats and renews the leases until closed. Resolves after the first heartbeat. */
@@ -67,10 +71,12 @@ export async function startHeartbeat(deps: HeartbeatDeps): Promise<Heartbeat> {
     },
     beatNow: beats.now,
     recover: beat,
-    async close({ leaves, retentionMs }) {
+    async close({ leaves, forgets = false, retentionMs }) {
       await beats.close();
       if (leaves) await redis.set(keys.left, '1', 'PX', retentionMs).catch(() => {});
       await redis.del(keys.alive, keys.boot).catch(() => {});
+      if (!leaves || !forgets || (await redis.exists(keys.cordon, keys.drain).catch(() => 1)) > 0) return;
+      await forgetHost(redis, fleet, claim.hostId).catch(() => {});
     },
   };
 }

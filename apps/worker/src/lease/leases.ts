@@ -1,4 +1,5 @@
-import type { SessionJob, SessionJobs } from '@shellfleet/placement';
+import { type PlacementClass, parseClass, type SessionJob, type SessionJobs } from '@shellfleet/placement';
+import { isMovable, POLICY_NAMES, type ResolvedSessionSpec } from '@shellfleet/protocol';
 
 // The leases of this host, by its own clock.
 //
@@ -7,15 +8,32 @@ import type { SessionJob, SessionJobs } from '@shellfleet/placement';
 // LEASE-2. A host that may have lost the lease starts no entry.
 // LEASE-3. A lock is `LEASE_MS` longer than the session's grace. It is renewed often enough that less than that has
 //     passed since its last renewal, so the lock of a host that dies lasts for the whole grace.
+// LEASE-4. A session whose shell any worker can reach has no grace: the next worker loses nothing by adopting it soon.
 
 /** Lock of a session's job without the session's grace, and expiry of the claim of a host id. */
 export const LEASE_MS = 5_000;
 /** Duration of a new lock, before the session's own grace is known. */
-export const FIRST_LOCK_MS = LEASE_MS + 60_000;
+const FIRST_LOCK_MS = LEASE_MS + 60_000;
 /** Share of a lock for which this host counts on it. The rest covers clocks that run at different speeds. */
 const MARGIN = 0.9;
 /** Most time between two renewals of a lock, and the share of the lock that may pass between them. */
 const RENEW_EVERY = { ms: 3_000, share: 0.05 };
+
+/** Returns whether any worker can reach the shells of a class. */
+export function isMovableClass(placementClass: PlacementClass): boolean {
+  const policy = POLICY_NAMES.find((name) => name === parseClass(placementClass)?.policy);
+  return policy !== undefined && isMovable(policy);
+}
+
+/** Returns the duration of a new lock for a session of the class, before its own grace is known. */
+export function firstLockMs(placementClass: PlacementClass): number {
+  return isMovableClass(placementClass) ? LEASE_MS : FIRST_LOCK_MS;
+}
+
+/** Returns the duration of the lock of an owned session. */
+export function lockMsOf({ policy, hostGraceMs }: Pick<ResolvedSessionSpec, 'policy' | 'hostGraceMs'>): number {
+  return isMovable(policy.type) ? LEASE_MS : LEASE_MS + hostGraceMs;
+}
 
 export interface Lease {
   readonly job: SessionJob;

@@ -49,6 +49,7 @@ function stage(ends: FileCallEnd[], { sandboxDies = false } = {}) {
     ...{ owner: { keys: sessionKeys('ns', 't', 's'), host: 'here' }, shell },
     times: new SessionTimes({ ownedAt: 0, activeAt: 0, clockAheadMs: 0 }),
     spec: sessionSpecSchema.parse({}),
+    signal: new AbortController().signal,
     takesRealPaths: () => false,
   };
   const run = new EntryRun(entry, 'start', async () => true);

@@ -25,7 +25,7 @@ import { openPayload } from './open-payload.ts';
 import { OutputForgotten } from './output-store.ts';
 import { deniedEntry, failedEntry, type LossReason, lostEntry, neverBegun, resultBase } from './results.ts';
 import { runCommand } from './run-command.ts';
-import { runOnShell } from './run-on-shell.ts';
+import { runOnShell, SessionLeft } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
 /** The shell was lost during a run, and the submitter allowed another one. Nothing is stored. */
@@ -45,11 +45,13 @@ export async function runEntry(
   run: EntryRun,
   session: SessionContext,
 ): Promise<EntryFinished | Fenced | ShellLost | PutBack> {
-  const ended: Executed = await execute(run, session).catch((error: unknown) =>
-    error instanceof OutputForgotten
+  const ended = await execute(run, session).catch((error: unknown): Executed | undefined => {
+    if (error instanceof SessionLeft) return undefined;
+    return error instanceof OutputForgotten
       ? lostEntry(run.entry, 'begun-before', session)
-      : failedEntry(run.entry, ensureShellfleetError(error), session),
-  );
+      : failedEntry(run.entry, ensureShellfleetError(error), session);
+  });
+  if (ended === undefined) return { type: 'fenced' };
   if (mayRunAgain(run) && !ended.outside && isShellLost(ended.result)) {
     session.traces?.leave(ended.result.error.code);
     return { type: 'shell-lost', result: ended.result };

@@ -51,7 +51,7 @@ async function openShell() {
         },
         onCancel: (listener) => entryRun.onCancel(listener),
       },
-      { owner: { keys: sessionKeys('ns', 't', 's') } as never, spec, shell },
+      { owner: { keys: sessionKeys('ns', 't', 's') } as never, spec, shell, signal: new AbortController().signal },
       {
         onOutput: (_stream, _offset, bytes) => {
           received += Buffer.from(bytes).toString();

@@ -30,7 +30,10 @@ interface RunFailed {
 /** Maximum of reconnections in a row without new output. After them the keeper counts as unresponsive. */
 const MOST_IDLE_CONNECTIONS = 5;
 
-type ShellSession = Pick<SessionContext, 'owner' | 'spec' | 'shell'>;
+type ShellSession = Pick<SessionContext, 'owner' | 'spec' | 'shell' | 'signal'>;
+
+/** Thrown when this host has lost or left the session during a run, of whose end it knows nothing. */
+export class SessionLeft extends Error {}
 
 /** Starts or resumes an entry, and follows it over broken connections to its end. A cancel applies to all of them. */
 export async function runOnShell(
@@ -103,13 +106,17 @@ async function follow(
   }
 }
 
-/** Connects again. `idleConnections` counts the connections in a row that broke without new output or an answer. */
+/**
+ * Connects again. `idleConnections` counts the connections in a row that broke without new output or an answer. Throws
+ * SessionLeft.
+ */
 export async function reconnect(
   idleConnections: number,
   session: ShellSession,
 ): Promise<{ type: 'connected'; hello: ShellHello } | RunFailed> {
-  const { shell } = session;
+  const { shell, signal } = session;
   const hello = idleConnections > MOST_IDLE_CONNECTIONS ? await shell.giveUp() : await shell.reconnect();
+  if (signal.aborted) throw new SessionLeft();
   if (hello !== undefined) return { type: 'connected', hello };
   return shell.unresponsive ? unresponsive(session) : died(shell.death, session);
 }

@@ -13,6 +13,9 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async list() {
       return (await Promise.all(all.map((sandboxes) => sandboxes.list()))).flat();
     },
+    async find(session, sandboxId) {
+      return offered.kubernetes?.find?.(session, sandboxId);
+    },
     async check() {
       for (const sandboxes of all) await sandboxes.check();
     },

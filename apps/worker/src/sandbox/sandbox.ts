@@ -99,6 +99,8 @@ export interface UnassignedSandbox {
 
 export interface Sandbox extends UnassignedSandbox {
   readonly session: SessionRef;
+  /** Name of the cluster's node on which the sandbox runs. Absent without a cluster, and before it runs. */
+  readonly node?: string | undefined;
 }
 
 /** A sandbox that was created before anybody asked for it. */
@@ -198,6 +200,11 @@ export interface Sandboxes {
   create(session: SessionRef, spec: ResolvedSessionSpec, options?: CreateOptions): Promise<Sandbox>;
   /** Lists this host's sandboxes in its namespace, for adoption and removal after a restart. */
   list(): Promise<FoundSandbox[]>;
+  /**
+   * Finds a sandbox of a session, whichever worker created it. Undefined when it is gone. Absent where no worker
+   * reaches the sandboxes of another.
+   */
+  find?(session: SessionRef, sandboxId: string): Promise<FoundSandbox | undefined>;
   /** Checks that this host can run the policies. Throws DOCKER_UNAVAILABLE, SANDBOX_UNAVAILABLE. */
   check(): Promise<void>;
   limits?(): Promise<HostLimits>;

@@ -29,11 +29,12 @@ export async function adoptRunning(
   const { owner, spec } = parts.context;
   const hello = await adoptShell(adopted, found, parts);
   if (hello !== undefined) {
-    await parts.announcements.adopted();
+    await parts.announcements.adopted(before?.host);
     const next = running === undefined ? LOOK : await followRunning(running, hello, parts);
     return { isAdopted: true, next };
   }
-  const hostLost = before !== undefined && before.host !== owner.host;
+  // A shell that any worker can reach is not lost with the host that opened it.
+  const hostLost = before !== undefined && before.host !== owner.host && !parts.isMovable;
   const reason = hostLost ? 'host-lost' : 'container-removed';
   if (adopted.epoch > 0 && (before !== undefined || running !== undefined)) {
     await parts.announcements.lost({ reason, hostId: before?.host ?? adopted.previousHost });
@@ -50,14 +51,15 @@ export async function adoptRunning(
 
 async function followRunning(entry: Entry, hello: ShellHello, parts: SessionParts): Promise<Step> {
   const { owner, journal } = parts.context;
-  const startedHere = entry.host === owner.host;
+  // A keeper that any worker can reach refuses what it began for another.
+  const startedHere = entry.host === owner.host || parts.isMovable;
   if (ranInWider(entry, parts.context)) {
     // The entry's wider sandbox ended with the process that opened it. The journal has the entry if it began there.
     if (startedHere && !journal.knows(toBegunId(entry, owner.keys))) return toStart(entry);
     return { type: 'end', entry, how: asLost(startedHere ? 'container-removed' : 'host-lost') };
   }
   if (await hasBegun(entry, hello, parts.shell)) return { type: 'run', entry, from: 'resume' };
-  // If this host took the entry, its worker died before the entry began. Another host may have run the entry.
+  // The entry never began here. Another host may have run it.
   return startedHere ? toStart(entry) : startAgain(entry, asLost('host-lost'), parts);
 }
 
@@ -65,10 +67,10 @@ async function followRunning(entry: Entry, hello: ShellHello, parts: SessionPart
 async function adoptShell(
   { shell: before, epochBase, preparedEpoch }: Adopted,
   found: Sandbox | undefined,
-  { context, shell }: SessionParts,
+  { context, shell, isMovable }: SessionParts,
 ): Promise<ShellHello | undefined> {
   if (found === undefined) return undefined;
-  if (found.id !== before?.sandbox || before.host !== context.owner.host) {
+  if (found.id !== before?.sandbox || (before.host !== context.owner.host && !isMovable)) {
     // The shell was never announced as ready, so no entry of the mailbox has run on it.
     await found.remove();
     return undefined;

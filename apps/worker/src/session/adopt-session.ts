@@ -2,7 +2,7 @@ import { type Adopted, createHostMailbox, type HostMailbox, type HostMailboxOpti
 import type { SessionJob } from '@shellfleet/placement';
 import { isShellfleetError, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
-import { LEASE_MS, type Lease } from '../lease/leases.ts';
+import { type Lease, lockMsOf } from '../lease/leases.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { Hosting } from './hosting.ts';
@@ -51,7 +51,7 @@ export async function adoptSession(
     return undefined;
   }
   const parts = createSessionParts({ job, adopted, spec, mailbox, lease, hosting }, host);
-  lease.own(mailbox.owner.fence, LEASE_MS + spec.hostGraceMs);
+  lease.own(mailbox.owner.fence, lockMsOf(spec));
   const isOffered = host.offers(placementClass) && (await host.serves(spec));
   return { adopted, parts, isOffered };
 }

@@ -24,9 +24,10 @@ export class Announcements {
     return this.#announce(epoch === 1 ? 'session.opened' : 'session.restarted');
   }
 
-  /** Reports that a living shell was adopted. */
-  adopted(): Promise<void> {
-    return this.#announce('session.adopted');
+  /** Reports that a living shell was adopted, which `previousHost` had before. */
+  adopted(previousHost: string | undefined): Promise<void> {
+    const isMoved = previousHost !== undefined && previousHost !== this.#context.owner.host;
+    return this.#announce('session.adopted', isMoved ? { previousHostId: previousHost } : {});
   }
 
   /** Reports that the shell of an earlier owner is gone. */
@@ -34,23 +35,25 @@ export class Announcements {
     return this.#store('starting', 'session.lost', data);
   }
 
-  #announce(type: EventType): Promise<void> {
+  #announce(type: EventType, more: { previousHostId?: string } = {}): Promise<void> {
     const { owner, logger } = this.#context;
-    const { epoch, ready, image } = this.#context.shell;
+    const { epoch, ready, image, node } = this.#context.shell;
     this.#epoch = epoch;
     logger.info({ epoch }, type);
     return this.#store(ready ? 'ready' : 'starting', type, {
       hostId: owner.host,
       epoch,
       ...(image === undefined ? {} : { image: image.name, imageDigest: image.digest }),
+      ...(node !== undefined && { node }),
+      ...more,
     });
   }
 
   async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
     const { mailbox, redaction } = this.#context;
-    const { epoch, epochBase, sandboxId = '', image, start } = this.#context.shell;
+    const { epoch, epochBase, sandboxId = '', image, start, node } = this.#context.shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
-    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image, start };
+    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image, start, node };
     await mailbox.announce(state, event);
   }
 }

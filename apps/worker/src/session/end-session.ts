@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { newSessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, DRIVER_GONE } from '@shellfleet/protocol';
 import { runShutdownCommands } from '../shell/prepare-shell.ts';
@@ -9,6 +10,8 @@ import { LEFT, LOOK, type Step } from './step.ts';
 /** Longest wait of a command whose wake-up was lost. */
 const POLL_MS = 5_000;
 const LEASE_POLL_MS = 100;
+/** Longest time for which late output delays a hand-over. */
+const LATE_OUTPUT_MS = 200;
 
 /** Waits until something happens. Gives up or closes a session that is unused for long enough. */
 export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
@@ -115,10 +118,24 @@ export async function handOver({ shell, late }: SessionParts): Promise<void> {
   await late.end();
 }
 
-/** Removes the shell of a session that another host owns, since only one may run (SESSION-1). */
+/**
+ * Removes the shell of a session that another host owns, since only one may run (SESSION-1). One that the other host
+ * can reach is its shell, and was left already.
+ */
 export async function abandon({ context, shell }: SessionParts): Promise<void> {
   context.logger.warn({ [ATTRIBUTES.fence]: context.owner.fence }, 'lease.lost');
   await shell.abandon();
+}
+
+/** Gives a session whose shell was left, and that any worker can reach, to the next worker (SESSION-6). */
+export async function moveOn({ context, late, lease, job }: SessionParts): Promise<void> {
+  const { jobs, logger } = context;
+  await Promise.race([late.end(), delay(LATE_OUTPUT_MS)]);
+  logger.info('session.left');
+  // A later renewal would take the lock from the next owner.
+  lease.end();
+  // Without a reply of Redis, the lock expires soon.
+  await jobs.putBack(job).catch((err: unknown) => logger.warn({ err }, 'queue.unavailable'));
 }
 
 /** Runs the shutdown commands, whether a caller closed the session or it was given up. Then ends the shell. */

@@ -2,7 +2,8 @@ import type { Entry, Fenced } from '@shellfleet/mailbox';
 import { differences, type SessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, type CarriedEntry } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { FIRST_LOCK_MS, type Lease } from '../lease/leases.ts';
+import { firstLockMs, type Lease } from '../lease/leases.ts';
+import { untilHeld } from '../lease/until-held.ts';
 import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
 import type { EntryFinished } from '../run/finish-entry.ts';
@@ -14,15 +15,25 @@ import { admitEntry } from './admit-entry.ts';
 import { adoptRunning } from './adopt-running.ts';
 import { adoptSession } from './adopt-session.ts';
 import { declareSession } from './declare-session.ts';
-import { abandon, endClosing, giveUp, handOver, leaveInQueue, leaveToOthers, waitOrGiveUp } from './end-session.ts';
+import {
+  abandon,
+  endClosing,
+  giveUp,
+  handOver,
+  leaveInQueue,
+  leaveToOthers,
+  moveOn,
+  waitOrGiveUp,
+} from './end-session.ts';
 import { failWaiting } from './fail-waiting.ts';
+import { findShell } from './find-shell.ts';
 import { Hosting, type Stop } from './hosting.ts';
 import { backgroundOf } from './list-background.ts';
 import { makeReady } from './make-ready.ts';
 import { refuseSession } from './refuse-session.ts';
 import type { SessionParts } from './session-parts.ts';
 import { startAgain } from './start-again.ts';
-import { classifyTaken, startEntry, untilHeld } from './start-entry.ts';
+import { classifyTaken, startEntry } from './start-entry.ts';
 import { LEFT, LOOK, type Step, toStep, toStepAfter, WAIT } from './step.ts';
 import { takeHead } from './take-head.ts';
 
@@ -34,6 +45,8 @@ import { takeHead } from './take-head.ts';
 // SESSION-4. An adoption, on this host or from a lost one, begins with `adopt`. A running entry is then resumed, run
 //            again or reported lost.
 // SESSION-5. While the host takes nothing new, a session without a living shell is left to another host.
+// SESSION-6. A shell that any worker can reach is left as it is when the worker stops or has lost the session. What
+//            runs there continues, and nothing that this host sees of it from then on is stored.
 
 export class HostedSession {
   readonly job: SessionJob;
@@ -99,7 +112,16 @@ export class HostedSession {
   /** Stops the session with its worker. `hand-over` leaves the running entry to the next worker, `end` cancels it. */
   stop(how: Stop): void {
     this.#hosting.stop(how);
-    if (how === 'hand-over') this.drain();
+    if (how !== 'hand-over') return;
+    this.#moveIfHandedOver();
+    this.drain();
+  }
+
+  /** Leaves a shell that any worker can reach, with the entry that runs there, while the worker stops (SESSION-6). */
+  #moveIfHandedOver(): void {
+    const { shell, isMovable } = this.#parts ?? {};
+    if (this.#hosting.state === 'handing-over' && isMovable === true && shell?.hasState === true)
+      this.#hosting.become('moving');
   }
 
   /** Lets a session without a living shell leave, as the host takes nothing new (SESSION-5). */
@@ -134,7 +156,9 @@ export class HostedSession {
 
   /** Serves the session until it is given up. Never rejects: `failed` means that it could not continue here. */
   async serve(found: Sandbox | undefined): Promise<'ended' | 'failed'> {
-    const lease = this.#host.leases.add(this.job, FIRST_LOCK_MS, () => this.#hosting.become('fenced'));
+    const lease = this.#host.leases.add(this.job, firstLockMs(this.job.placementClass), () =>
+      this.#hosting.become('fenced'),
+    );
     try {
       await this.#serveUnder(lease, found);
       return 'ended';
@@ -143,7 +167,7 @@ export class HostedSession {
       await this.#parts?.shell.discard();
       return 'failed';
     } finally {
-      // A shell that is handed over keeps its lease until this process has ended.
+      // A shell that only the next process of this worker can reach keeps its lease until this process has ended.
       if (this.#hosting.state !== 'handing-over') lease.end();
     }
   }
@@ -153,24 +177,28 @@ export class HostedSession {
     const owned = await adoptSession(this.job, found, lease, hosting, this.#host);
     if (owned === undefined) return;
     const { adopted, parts, isOffered } = owned;
-    const { context } = parts;
+    const { context, isMovable } = parts;
     this.#parts = parts;
-    hosting.lost.addEventListener('abort', () => void parts.shell.discard(), { once: true });
+    const onLost = () => (isMovable ? parts.shell.leave() : void parts.shell.discard());
+    hosting.lost.addEventListener('abort', onLost, { once: true });
     if (hosting.isCancelled(context.generation) || (adopted.phase === 'closing' && (await askedToClose(context))))
       hosting.become('closing');
     const { id = '', cancelReason } = adopted.running ?? {};
     if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, context)) !== undefined)
       hosting.cancel(id);
+    const sandbox = isMovable ? await findShell(adopted, parts, this.#host.sandboxes) : found;
+    if (isMovable && hosting.lost.aborted) return this.#loop(LOOK, parts);
     const differing = differences(this.job, adopted.generation, parts.placement);
-    if (differing.length > 0) return refuseSession(differing, adopted, found, parts);
-    const { isAdopted, failing, ...taken } = await adoptRunning(adopted, found, parts);
+    if (differing.length > 0) return refuseSession(differing, adopted, sandbox, parts);
+    const { isAdopted, failing, ...taken } = await adoptRunning(adopted, sandbox, parts);
     if (isAdopted && isOffered) hosting.become('serving');
+    this.#moveIfHandedOver();
     let { next } = taken;
     // The entry that ran ends before this host serves the session, or leaves it to others.
     while (hosting.state !== 'serving' && next.type !== 'look') next = await this.#execute(next, parts);
     if (failing !== undefined) await failWaiting(parts, failing.error, failing.most);
     parts.terminals.settle();
-    if (!isOffered) return leaveToOthers(parts);
+    if (!isOffered && !hosting.lost.aborted) return leaveToOthers(parts);
     hosting.become('serving');
     await this.#loop(next, parts);
   }
@@ -180,12 +208,15 @@ export class HostedSession {
     let next = first;
     while (next.type !== 'left') {
       if (this.#hosting.state === 'fenced') return abandon(parts);
+      if (this.#hosting.state === 'moving') return moveOn(parts);
       next = await this.#execute(next, parts);
     }
   }
 
   async #execute(step: Step, parts: SessionParts): Promise<Step> {
     const { context } = parts;
+    // What became of an entry on a shell that was left is for the next owner to find out.
+    if (parts.isMovable && this.#hosting.lost.aborted) return LOOK;
     switch (step.type) {
       case 'look':
         return (await this.#beforeTaking(parts)) ?? takeHead(parts);
@@ -225,7 +256,7 @@ export class HostedSession {
     const brought = await parts.context.delegation.next(how, parts.admission.digest !== '');
     if (brought.type !== 'empty' || brought.closing === true) return toStep(brought, LOOK);
     // The next step handles a stop that came in this step: the delegation was withdrawn only if this step is to end.
-    if (hosting.state === 'fenced' || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
+    if (hosting.lost.aborted || (hosting.state !== 'serving' && how !== 'ends')) return LOOK;
     if (hosting.state === 'serving' && (this.#host.takesNew() || parts.shell.hasState)) return undefined;
     await this.#end(parts);
     return LEFT;

@@ -16,11 +16,20 @@ export type HostingState =
   | 'shutting-down'
   /** A caller closed the session, or its driver is gone. The running entry is cancelled, then the shell ends. */
   | 'closing'
-  /** Another host owns the session, or may: nothing is written any more, and the sandbox is removed at once. */
+  /**
+   * The worker stops, and leaves a shell that any worker can reach, with the entry that runs there. Nothing else is
+   * written or ended here.
+   */
+  | 'moving'
+  /**
+   * Another host owns the session, or may: nothing is written any more. The sandbox is removed at once, unless the
+   * other host can reach it.
+   */
   | 'fenced';
 
 /**
- * A session only moves to a state of a higher rank. A close outranks a worker's stop, and a lost lease outranks both.
+ * A session only moves to a state of a higher rank. A close outranks a worker's stop, as the next owner carries it out
+ * too, and a lost lease outranks all.
  */
 const RANK: Record<HostingState, number> = {
   starting: 0,
@@ -28,7 +37,8 @@ const RANK: Record<HostingState, number> = {
   'handing-over': 2,
   'shutting-down': 2,
   closing: 3,
-  fenced: 4,
+  moving: 4,
+  fenced: 5,
 };
 
 /** Activity of the session's loop, as far as others need it. */
@@ -48,7 +58,7 @@ export class Hosting {
   /** Time when the session last had something to do, by `performance.now()`. */
   activeAt = performance.now();
   readonly wakeUps = new Notifier();
-  readonly #fenced = new AbortController();
+  readonly #left = new AbortController();
   readonly #unwanted = new AbortController();
   /** Entries that a caller cancelled and generations that a caller closed, perhaps before the session was adopted. */
   readonly #cancelled = new Set<string>();
@@ -69,9 +79,9 @@ export class Hosting {
     return this.#begun.promise;
   }
 
-  /** Aborts when this host has lost the session. */
+  /** Aborts when this host has lost the session, or leaves it as it is. */
   get lost(): AbortSignal {
-    return this.#fenced.signal;
+    return this.#left.signal;
   }
 
   /** Aborts when no entry will run on a shell that is being opened. */
@@ -88,7 +98,7 @@ export class Hosting {
     if (RANK[state] <= RANK[this.#state]) return;
     this.#state = state;
     // Done at once, even while an entry runs (SESSION-1).
-    if (state === 'fenced') this.#fenced.abort();
+    if (state === 'fenced' || state === 'moving') this.#left.abort();
     if (state !== 'serving') this.wakeUps.notify();
   }
 

@@ -1,9 +1,11 @@
 import type { Adopted, Owner } from '@shellfleet/mailbox';
 import { type Placement, type SessionJob, toPlacement } from '@shellfleet/placement';
+import { isMovable } from '@shellfleet/protocol';
 import { sealMarkOf } from '@shellfleet/sealing';
 import type { AdmissionInput, SessionAdmission } from '../admission/admission.ts';
 import { toBegunId } from '../journal/journal.ts';
 import type { Lease } from '../lease/leases.ts';
+import { untilHeld } from '../lease/until-held.ts';
 import { FileCalls } from '../run/file-calls.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import { LateOutput } from '../run/late-output.ts';
@@ -34,6 +36,8 @@ export interface SessionParts {
   readonly heldHead: HeldHead;
   readonly job: SessionJob;
   readonly lease: Lease;
+  /** Whether any worker can reach the shell. */
+  readonly isMovable: boolean;
   /** Where the session runs, by its sealed spec. */
   readonly placement: Placement;
   /** Fields of the mailbox at the adoption. */
@@ -66,7 +70,7 @@ export function createSessionParts(start: SessionStart, host: SessionHost): Sess
     announcements: new Announcements(context, adopted.epoch),
     driver: new DriverWatch(mailbox, adopted.driven),
     heldHead: new HeldHead(mailbox, admission, adopted.epoch),
-    ...{ job, lease, adopted },
+    ...{ job, lease, adopted, isMovable: isMovable(spec.policy.type) },
     placement: toPlacement(spec, sealMarkOf(adopted.spec)),
   };
 }
@@ -92,7 +96,7 @@ function createTerminals(context: ShelllessContext, admission: SessionAdmission)
 }
 
 function createShell(
-  { adopted, hosting }: SessionStart,
+  { adopted, hosting, lease }: SessionStart,
   context: ShelllessContext,
   terminals: SessionTerminals,
   late: LateOutput,
@@ -111,11 +115,17 @@ function createShell(
       onAbandoned: () => void late.end(),
       onGone: () => hosting.wakeUps.notify(),
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
+      ...(isMovable(spec.policy.type) && {
+        movable: {
+          onFencedOff: () => hosting.become('fenced'),
+          mayRemove: async () => untilHeld(lease, hosting.lost),
+        },
+      }),
     },
     {
       epoch: adopted.epoch,
       reportedEpoch: adopted.reportedEpoch,
-      lossReason: lossReasonOf(adopted, owner),
+      lossReason: lossReasonOf(adopted, owner, isMovable(spec.policy.type)),
       image: adopted.image,
     },
   );
@@ -132,7 +142,8 @@ export function aboutSession({
 }
 
 /** Returns why the shell of an earlier owner is gone, unless it is adopted. */
-function lossReasonOf({ shell, loss }: Adopted, { host }: Owner): string {
+function lossReasonOf({ shell, loss }: Adopted, { host }: Owner, isMoved: boolean): string {
   if (shell === undefined) return loss || 'its sandbox was replaced';
+  if (isMoved) return 'its sandbox was gone when a worker adopted the session';
   return shell.host === host ? 'its sandbox was gone when its worker came back' : `its host ${shell.host} was lost`;
 }

@@ -1,10 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Entry } from '@shellfleet/mailbox';
 import { ATTRIBUTES, ensureShellfleetError, type ShellfleetError, toCommandId } from '@shellfleet/protocol';
 import { sealPlace, unauthorized } from '@shellfleet/sealing';
 import type { Verdict } from '../admission/admission.ts';
 import { toBegunId } from '../journal/journal.ts';
-import type { Lease } from '../lease/leases.ts';
+import { untilHeld } from '../lease/until-held.ts';
 import { finishDenied, finishFailed, finishUnauthorized, ranInWider } from '../run/run-entry.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import type { SessionShell } from '../shell/session-shell.ts';
@@ -118,18 +117,6 @@ const failing =
   (error: ShellfleetError): EndUnrun =>
   (entry, ...of) =>
     finishFailed(entry, error, ...of);
-
-const POLL_MS = 100;
-
-/** Returns whether the lease is held, after a renewal if necessary, as this process may have been suspended. */
-export function untilHeld(lease: Lease, signal: AbortSignal): boolean | Promise<boolean> {
-  return lease.held() ? !signal.aborted : waitUntilHeld(lease, signal);
-}
-
-async function waitUntilHeld(lease: Lease, signal: AbortSignal): Promise<boolean> {
-  while (!signal.aborted && !lease.held()) await delay(POLL_MS, undefined, { signal }).catch(() => {});
-  return !signal.aborted;
-}
 
 /** Returns whether the keeper that sent `hello` has begun the entry, and still has it. */
 export async function hasBegun(

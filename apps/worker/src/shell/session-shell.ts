@@ -16,6 +16,7 @@ import {
 } from '../sandbox/sandbox.ts';
 import type { SessionTraces } from '../tracing/session-traces.ts';
 import { connectShell } from './connect-shell.ts';
+import { FencedOff } from './keeper-connection.ts';
 import { NEVER_OPENED, type ShellOpening } from './opening.ts';
 import type { WarmPools } from './pool/warm-pools.ts';
 import type { WarmShell } from './pool/warm-shell.ts';
@@ -65,6 +66,15 @@ export interface SessionShellDeps {
   onGone(): void;
   /** Reports a new connection or, without terminals, that the sandbox is gone. */
   onConnected(terminals: ShellTerminals | undefined): Promise<void>;
+  /** Set for a sandbox that any worker can reach, which may be the next owner's. */
+  movable?: MovableDeps;
+}
+
+interface MovableDeps {
+  /** Reports that another worker has claimed the keeper under a higher fence. */
+  onFencedOff(): void;
+  /** Waits until the lease is held, so that the sandbox may be removed. Resolves to false when it is lost. */
+  mayRemove(): Promise<boolean>;
 }
 
 export class SessionShell {
@@ -89,6 +99,8 @@ export class SessionShell {
   /** Why the sandbox was created for the session, `warm` if a pool had it. Undefined if this host did not open it. */
   #start: 'warm' | ColdReason | undefined;
   #isCreating = false;
+  /** Whether the sandbox is left to its next owner, as it is. */
+  #isLeft = false;
 
   /** `lossReason` tells why the session's previous shell is gone, unless it is adopted. */
   constructor(
@@ -144,6 +156,11 @@ export class SessionShell {
 
   get containerId(): string | undefined {
     return this.#sandbox?.containerId;
+  }
+
+  /** Node of the cluster that has the sandbox, where there is one. */
+  get node(): string | undefined {
+    return this.#sandbox?.node;
   }
 
   get sandboxId(): string | undefined {
@@ -221,9 +238,11 @@ export class SessionShell {
 
   /** Opens and prepares the shell as needed to start an entry. Throws the error for Results of waiting entries. */
   async makeReady(signal: AbortSignal): Promise<void> {
+    this.#refuseLeft();
     if (this.#sandbox !== undefined && (this.#death !== undefined || this.#live?.connected !== true)) {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }
+    this.#refuseLeft();
     if (this.#sandbox === undefined) await this.#open(signal);
     if (this.#preparedShellNumber !== this.#shellNumber)
       await this.#step(SPANS.prepareShell, () => this.#prepare(signal));
@@ -260,7 +279,7 @@ export class SessionShell {
   /** Connects again. Returns the keeper's hello, or undefined when the sandbox is gone. */
   async reconnect(): Promise<ShellHello | undefined> {
     const sandbox = this.#sandbox;
-    if (sandbox === undefined || this.#death !== undefined) return undefined;
+    if (sandbox === undefined || this.#death !== undefined || this.#isLeft) return undefined;
     this.#live?.disconnect();
     const connected = this.#connect(sandbox, CONNECT_DEADLINE_MS).catch(() => undefined);
     const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
@@ -269,10 +288,10 @@ export class SessionShell {
 
   /** Ends a sandbox whose keeper does not answer. Only records its death if it has died. */
   async giveUp(): Promise<undefined> {
-    if (this.#sandbox === undefined || this.#death !== undefined) return;
+    if (this.#sandbox === undefined || this.#death !== undefined || this.#isLeft) return;
     // A removal breaks the connections of a sandbox before the engine reports its death.
     await Promise.race([this.#sandbox.died, delay(DEATH_REPORT_MS, undefined, { ref: false })]);
-    if (this.#death !== undefined) return;
+    if (this.#death !== undefined || this.#isLeft) return;
     this.#deps.logger.warn(sandboxFields(this.#sandbox), 'shell.unresponsive');
     this.#unresponsive = true;
     await this.discard();
@@ -281,7 +300,7 @@ export class SessionShell {
 
   /** Ends the sandbox, even while it is in use, which breaks the connection of its users. Never rejects. */
   async discard(): Promise<void> {
-    if (this.#sandbox !== undefined) await this.#remove(this.#sandbox);
+    if (this.#sandbox !== undefined && !this.#isLeft) await this.#remove(this.#sandbox);
   }
 
   /** Records on which shell an entry ended. A new number is a fresh shell, which has to be prepared. */
@@ -305,7 +324,7 @@ export class SessionShell {
   /** Ends the sandbox at once. `reason` tells why a living shell is lost. Never rejects. */
   async abandon(reason = this.#describeEnd(), { inOrder = false } = {}): Promise<void> {
     const sandbox = this.#sandbox;
-    if (sandbox === undefined) return;
+    if (sandbox === undefined || this.#isLeft) return;
     const keptFor = this.#whyKeep(reason, inOrder);
     this.#lossReason = reason;
     this.#epochBase = this.epoch;
@@ -320,10 +339,15 @@ export class SessionShell {
     await Promise.all([this.#remove(sandbox, keptFor), this.#deps.onConnected(undefined)]);
   }
 
-  /** Leaves the sandbox to the next owner or the next process of this worker. */
+  /** Leaves the sandbox to the next owner or the next process of this worker. It is not used here any more. */
   leave(): void {
+    this.#isLeft = true;
     this.#live?.disconnect();
     this.#deps.egress?.close();
+  }
+
+  #refuseLeft(): void {
+    if (this.#isLeft) throw new Error('the shell was left to its next owner');
   }
 
   /** Opens the shell, from a pool or in a sandbox that is created for it. */
@@ -419,6 +443,7 @@ export class SessionShell {
   async #remove(sandbox: Sandbox, keptFor?: string): Promise<void> {
     this.#failure = undefined;
     await this.#deps.uses.end(sandbox);
+    if ((await this.#deps.movable?.mayRemove()) === false) return;
     if (keptFor !== undefined && (await this.#deps.keep?.(sandbox, keptFor)) === true) return;
     await removeSandbox(sandbox, this.#deps.logger);
   }
@@ -445,7 +470,14 @@ export class SessionShell {
     { start = false, onHello }: { start?: boolean; onHello?: () => void } = {},
   ): Promise<ShellHello> {
     const onMessage = this.#reporterOf(sandbox);
-    const shell = await connectShell(sandbox, { fence: this.#deps.fence, deadlineMs, start, onMessage });
+    const { fence, movable } = this.#deps;
+    const shell = await connectShell(sandbox, { fence, deadlineMs, start, onMessage }).catch((error: unknown) => {
+      if (error instanceof FencedOff) movable?.onFencedOff();
+      throw error;
+    });
+    // A shell that was left while it was connected belongs to its next owner.
+    if (this.#isLeft) shell.disconnect();
+    this.#refuseLeft();
     onHello?.();
     return this.#use(shell);
   }

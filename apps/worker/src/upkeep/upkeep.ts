@@ -2,6 +2,7 @@ import { type Repetition, repeat } from '@shellfleet/concurrency';
 import { type FleetKeys, hostKeys, LIMITS } from '@shellfleet/protocol';
 import { mastersOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
+import { forgetHost } from '../lease/forget-host.ts';
 import type { Settling } from '../lease/settling.ts';
 import { type IndexedSession, readDue, readPage, readRedisTime, readStates } from './read-due.ts';
 import { reconcile, sweepAndNotify } from './reconcile.ts';
@@ -131,9 +132,8 @@ async function forgetHosts(redis: Redis, fleet: FleetKeys, retentionMs: number):
   const silent = await redis.zrangebyscore(fleet.hosts, '-inf', Date.now() - retentionMs);
   const forgotten: string[] = [];
   for (const host of silent) {
-    const { alive, boot, callers, calls, cordon, drain, left, tools, uses } = hostKeys(fleet.namespace, host);
-    if ((await redis.exists(alive)) === 1) continue;
-    await redis.multi().zrem(fleet.hosts, host).del(boot, callers, calls, cordon, drain, left, tools, uses).exec();
+    if ((await redis.exists(hostKeys(fleet.namespace, host).alive)) === 1) continue;
+    await forgetHost(redis, fleet, host);
     forgotten.push(host);
   }
   return forgotten;

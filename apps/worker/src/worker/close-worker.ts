@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isMovable } from '@shellfleet/protocol';
 import type { Stop } from '../session/hosting.ts';
 import type { OpenWorker } from './open-worker.ts';
 import type { RunningWorker } from './run-worker.ts';
@@ -13,13 +14,15 @@ export async function closeWorker(
   how: Stop,
   graceMs: number,
 ): Promise<{ ended: number; left: number }> {
-  const { retentionMs } = host.settings;
+  const { retentionMs, policies } = host.settings;
   stopping.abort();
   wakeUps.notify();
+  // The commands of sessions that any worker can reach wait for their next worker, so these leave first.
+  const handedOver = how === 'hand-over' ? sessions.stop(how) : undefined;
   await Promise.race([Promise.all([fetching, batches.close()]), delay(graceMs)]);
   // Publishes `draining`, so that no more sessions are sent here.
   await heartbeat.beatNow();
-  const { count, ended } = sessions.stop(how);
+  const { count, ended } = handedOver ?? sessions.stop(how);
   const sessionsEnded = Promise.race([Promise.all([removed, ended]), delay(graceMs)]);
   await Promise.all([sessionsEnded, tools.close(how === 'end' ? 0 : graceMs)]);
   // Processes in a sandbox may prevent an orderly end.
@@ -31,7 +34,7 @@ export async function closeWorker(
   closed.abort();
   await host.audit.close();
   await anchoring.close();
-  await heartbeat.close({ leaves: left === 0, retentionMs });
+  await heartbeat.close({ leaves: left === 0, forgets: policies.every(isMovable), retentionMs });
   subscription.close();
   await host.jobs.close();
   await host.sandboxes.close();

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SessionJob, TenantSession } from '@shellfleet/placement';
 import type { Redis } from 'ioredis';
+import { isMovableClass } from '../lease/leases.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { HostedSession } from '../session/hosted-session.ts';
@@ -71,7 +72,7 @@ export class HostedSessions {
    */
   serve(job: SessionJob, found?: Sandbox, failures = 0): Promise<void> {
     const { stopping, onEnded, tenants } = this.#options;
-    if (stopping.aborted) return Promise.resolve();
+    if (stopping.aborted) return this.#leave(job);
     const member = memberOf(job);
     // The job can be back before the previous generation has ended here.
     const previous = this.#sessions.get(member)?.done;
@@ -96,6 +97,11 @@ export class HostedSessions {
       void this.serve(job, found, failures + 1);
     });
     return Promise.race([session.begun, served]).then(() => {});
+  }
+
+  /** Gives a session that was fetched while the worker stops to another worker, if that can reach its shell. */
+  async #leave(job: SessionJob): Promise<void> {
+    if (isMovableClass(job.placementClass)) await this.#host.jobs.putBack(job).catch(() => {});
   }
 
   /** Wakes all sessions after a change of the rules or of the fleet's configuration. */

@@ -21,7 +21,7 @@ import { claimHostId } from '../lease/boot-claim.ts';
 import { refuseOtherRetention } from '../lease/fleet-retention.ts';
 import { type Heartbeat, startHeartbeat } from '../lease/heartbeat.ts';
 import { createHeldTimes } from '../lease/held-times.ts';
-import { createLeases, FIRST_LOCK_MS, LEASE_MS } from '../lease/leases.ts';
+import { createLeases, firstLockMs, LEASE_MS } from '../lease/leases.ts';
 import { Settling } from '../lease/settling.ts';
 import { RunningEntries } from '../run/entry-run.ts';
 import type { HostServices, SessionHost } from '../run/host-services.ts';
@@ -223,7 +223,7 @@ async function createSessionHost(
     ...{ ...services, offers, serves: (job) => canServe.job(job) },
     isWishedElsewhere: (job, image) => wishes.areMetElsewhere(job, image),
     ...{ weights: fleetConfiguration.weights, quotas: fleetConfiguration.quotas },
-    ...{ lockMs: FIRST_LOCK_MS, stalledIntervalMs: STALLED_INTERVAL_MS },
+    ...{ lockMsOf: firstLockMs, stalledIntervalMs: STALLED_INTERVAL_MS },
   });
   const mostPending = settings.file.approvals.pendingPerTenant;
   const approvals = new HostApprovals({ ...services, ...asking, jobs, check: checkAnswer, mostPending });

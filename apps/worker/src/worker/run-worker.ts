@@ -91,7 +91,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
   const { diskQuotas } = open.fleetConfiguration;
   const rounds: (Closable | undefined)[] = [
     ...[watching, hosts, open.gate, open.pools, open.otherFleets, open.announcer, open.fleetConfiguration],
-    requeueRegularly(host, settling),
+    requeueRegularly(host, settling, wakeUps),
     startUpkeep({ ...host, sealKeys: host.sealer.keyIds, retentionMs, diskQuotas, ...upkeepTimes }, settling),
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),
     startApprovalsUpkeep(host, settling),

@@ -166,6 +166,7 @@ function toInfo(
     background: [],
     ...(state.host ? { backgroundUnknown: true as const } : {}),
     ...(state.image === undefined ? {} : { image: state.image.name, imageDigest: state.image.digest }),
+    ...(state.node === '' ? {} : { node: state.node }),
     ...toStart(state.start),
     labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),

@@ -3,7 +3,8 @@
 -- ARGV 3 fence · 4 host · 5 epoch · 6 status (starting, ready) · 7 event type or '' · 8 event data JSON ·
 --      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' ·
 --      11 number of the call, which rises · 12 '<digest> <name>' of the image of its container, or '' ·
---      13 how this host got the shell: 'warm', 'cold <reason>', or '' when it was adopted
+--      13 how this host got the shell: 'warm', 'cold <reason>', or '' when it was adopted ·
+--      14 node of the cluster that has its sandbox, or ''
 -- Returns {1} · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local stored_epoch, announced = unpack(redis.call('HMGET', state, 'epoch', 'announced'))
@@ -18,7 +19,10 @@ end
 announced = ARGV[3] .. ' ' .. ARGV[11] .. ' ' .. ARGV[5] .. ' ' .. types
 redis.call('HSET', state, 'epoch', ARGV[5], 'status', ARGV[6], 'epochBase', ARGV[9], 'announced', announced)
 -- Entries run only in a ready shell, so from here on only this sandbox may be adopted.
-if ARGV[6] == 'ready' then redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10]) end
+if ARGV[6] == 'ready' then
+  redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10])
+  if ARGV[14] ~= '' then redis.call('HSET', state, 'node', ARGV[14]) end
+end
 if ARGV[12] ~= '' then redis.call('HSET', state, 'image', ARGV[12]) end
 if ARGV[13] ~= '' then redis.call('HSET', state, 'start', ARGV[13]) end
 publish_newest()

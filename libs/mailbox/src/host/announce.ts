@@ -20,6 +20,8 @@ export async function announce(
     image?: StoredImage | undefined;
     /** `warm`, or `cold` with a reason. Empty for an adopted shell. */
     start?: string;
+    /** Node of the cluster that has its sandbox. */
+    node?: string | undefined;
   },
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'recorded' } | Fenced> {
@@ -36,6 +38,7 @@ export async function announce(
     calls,
     toStoredImage(shell.image),
     shell.start ?? '',
+    shell.node ?? '',
   ];
   const reply = asArray(
     await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, ...args]),

@@ -23,7 +23,7 @@ local last = tonumber(generation or 0)
 if ARGV[9] == '' or tonumber(ARGV[9]) <= last then return {3, string.format('%.0f', math.max(at, last + 1))} end
 generation = ARGV[9]
 redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss', 'driven', 'closedAt', 'closedWith', 'image', 'start',
-  'discard')
+  'node', 'discard')
 redis.call('HSET', state, 'phase', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
   'status', 'queued', 'unused', 1, 'class', ARGV[7], 'placement', ARGV[8])
 if ARGV[10] ~= '' then

@@ -28,6 +28,8 @@ export interface StoredSession {
   image: StoredImage | undefined;
   /** How its last shell began: `warm`, or `cold` with a reason. Empty before the first. */
   start: string;
+  /** Node of the cluster that has its shell, or empty. */
+  node: string;
   /** number of waiting entries */
   waiting: number;
   /** id of the head when it is held, or empty */
@@ -53,6 +55,7 @@ const FIELDS = [
   'closedWith',
   'image',
   'start',
+  'node',
   'discard',
 ];
 
@@ -80,6 +83,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     closedWith,
     image,
     start,
+    node,
     discard,
   ] = fields;
   if (!phase) return undefined;
@@ -100,6 +104,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     isDiscarded: Boolean(discard),
     image: fromStoredImage(image ?? ''),
     start: start ?? '',
+    node: node ?? '',
     waiting,
     held: head !== null && head === held ? head : '',
     hasWork: Boolean(running) || phase === 'closing' || isRunnable(head, held),

@@ -1,0 +1,42 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Adopted } from '@shellfleet/mailbox';
+import { removeSandbox } from '../sandbox/remove-sandbox.ts';
+import type { FoundSandbox, Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
+import type { SessionParts } from './session-parts.ts';
+
+const FIND_AGAIN_MS = 500;
+
+/**
+ * Finds the living sandbox of the session's last ready shell, which another worker may have created. Undefined when it
+ * is gone. While it cannot be known, asks again, until this host has lost the session or leaves it.
+ */
+export async function findShell(
+  { shell: before }: Pick<Adopted, 'shell'>,
+  { context, hosting }: SessionParts,
+  sandboxes: Pick<Sandboxes, 'find'>,
+): Promise<Sandbox | undefined> {
+  if (before === undefined) return undefined;
+  const { namespace, tenant, session } = context.owner.keys;
+  for (let failures = 0; !hosting.lost.aborted; failures += 1) {
+    try {
+      const found = await sandboxes.find?.({ namespace, tenant, session }, before.sandbox);
+      return await takeLiving(found, context);
+    } catch (err) {
+      if (failures === 0) context.logger.warn({ err }, 'session.shell-unknown');
+    }
+    if (hosting.state === 'handing-over') hosting.become('moving');
+    await delay(FIND_AGAIN_MS, undefined, { signal: hosting.lost }).catch(() => {});
+  }
+  return undefined;
+}
+
+/** Returns a sandbox that runs. Removes one that has ended. */
+async function takeLiving(
+  found: FoundSandbox | undefined,
+  { logger }: SessionParts['context'],
+): Promise<Sandbox | undefined> {
+  if (found === undefined || found.state === 'spare') return undefined;
+  if (found.state === 'running') return found.sandbox;
+  await removeSandbox(found.sandbox, logger);
+  return undefined;
+}

@@ -1,0 +1,130 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
+import { adoptable, open, outcomes, serve } from '../../test-support/session-stage.ts';
+import { FencedOff } from '../shell/keeper-connection.ts';
+
+vi.mock('@shellfleet/mailbox', async (original) =>
+  (await import('../../test-support/staged-mailbox.ts')).inMemory(await original<object>()),
+);
+const stage = vi.hoisted(() => ({ fencedOff: false }));
+vi.mock('../shell/connect-shell.ts', () => ({
+  connectShell: async (sandbox: FakeSandbox) => {
+    if (stage.fencedOff) throw new FencedOff(9);
+    return sandbox.keeper.connect();
+  },
+}));
+
+const MOVABLE = { policy: { type: 'kubernetes' } } as const;
+
+/** Serves a session, whose shell any worker can reach, until it runs the entry `a`. */
+async function openRunning() {
+  stage.fencedOff = false;
+  const it = open(MOVABLE);
+  it.mailbox.submit({ id: 'a', script: 'hold' });
+  const served = serve(it);
+  await expect.poll(() => it.keeper()?.begun).toContain('a');
+  return { it, served };
+}
+
+/** Returns a session that ran `a` under another host, in a sandbox that any worker can reach. */
+function openLeft() {
+  stage.fencedOff = false;
+  const it = open(MOVABLE);
+  const sandbox = adoptable(it, { id: 'a', host: 'host-2' });
+  it.mailbox.shell = { host: 'host-2', sandbox: sandbox.id };
+  it.sandboxes.made.push(sandbox);
+  return { it, sandbox };
+}
+
+describe('a session whose shell any worker can reach (SESSION-6)', () => {
+  test('is left with what runs when its worker stops, and put back in its place', async () => {
+    const { it, served } = await openRunning();
+    it.session.stop('hand-over');
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed, it.lease.ended]).toEqual([[], false, true]);
+    expect([it.jobs.putBack.mock.calls.length, it.jobs.remove.mock.calls.length]).toEqual([1, 0]);
+    expect(it.keeper().stops).toEqual([]);
+  });
+
+  test('is left, and nothing of it is stored, when its lease is lost', async () => {
+    const { it, served } = await openRunning();
+    it.lease.lose();
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed]).toEqual([[], false]);
+    expect(it.jobs.putBack).not.toHaveBeenCalled();
+    expect(it.keeper().stops).toEqual([]);
+  });
+
+  test('is left when another worker has claimed its keeper', async () => {
+    const { it, served } = await openRunning();
+    stage.fencedOff = true;
+    it.keeper().breakConnection();
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed]).toEqual([[], false]);
+  });
+
+  test('keeps a silent sandbox until the lease is held', async () => {
+    const { it } = await openRunning();
+    it.lease.isHeld = false;
+    vi.spyOn(it.keeper(), 'connect').mockImplementation(() => {
+      throw new Error('no answer');
+    });
+    it.keeper().breakConnection();
+    await new Promise((resolve) => setTimeout(resolve, 800));
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed]).toEqual([[], false]);
+    it.lease.isHeld = true;
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a error']);
+    expect(it.sandboxes.made[0]?.removed).toBe(true);
+  });
+
+  test('is closed, not left, when a close comes before the stop', async () => {
+    const { it, served } = await openRunning();
+    it.mailbox.phase = 'closing';
+    it.session.closeGeneration('one');
+    it.session.stop('hand-over');
+    expect(await served).toBe('ended');
+    expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
+    expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'queued']);
+  });
+});
+
+describe('the adoption of a shell that another worker opened', () => {
+  test('resumes the entry that runs there', async () => {
+    const { it, sandbox } = openLeft();
+    sandbox.keeper.begin('a');
+    void serve(it);
+    await expect.poll(() => it.mailbox.events).toEqual(['session.adopted']);
+    sandbox.keeper.end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    expect([sandbox.keeper.begun, sandbox.removed]).toEqual([['a'], false]);
+  });
+
+  test('starts an entry that was started in Redis but never reached the keeper', async () => {
+    const { it, sandbox } = openLeft();
+    void serve(it);
+    await expect.poll(() => sandbox.keeper.begun).toEqual(['a']);
+    sandbox.keeper.end();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+  });
+
+  test('loses an entry whose sandbox is gone, without blaming the host', async () => {
+    const { it, sandbox } = openLeft();
+    sandbox.removed = true;
+    void serve(it);
+    await expect.poll(() => it.mailbox.finished).toMatchObject([{ id: 'a', outcome: 'lost' }]);
+    expect(it.mailbox.finished[0]?.result).toMatchObject({ reason: 'container-removed' });
+    expect(it.mailbox.events).toEqual(['session.lost']);
+  });
+
+  test('waits while it cannot be known whether the shell lives', async () => {
+    const { it, sandbox } = openLeft();
+    sandbox.keeper.begin('a');
+    it.sandboxes.unreachable = new Error('the API server is away');
+    const served = serve(it);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect([it.mailbox.events, it.mailbox.finished]).toEqual([[], []]);
+    it.session.stop('hand-over');
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.jobs.putBack.mock.calls.length]).toEqual([[], 1]);
+  });
+});
