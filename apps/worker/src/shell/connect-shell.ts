@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
 import { describeKeeperExit, OLDEST_KEEPER_PROTOCOL } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
-import type { UnassignedSandbox } from '../sandbox/sandbox.ts';
+import type { SandboxDeath, UnassignedSandbox } from '../sandbox/sandbox.ts';
 import { type ClaimOptions, EndedUnclaimed, type KeeperClaim, protocolMismatch } from './keeper-connection.ts';
 import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
@@ -19,6 +19,8 @@ export interface ConnectShellOptions {
   start: boolean;
   /** Receives the messages of the keeper's own log while the shell is connected. */
   onMessage: (message: string) => void;
+  /** Gives up when it aborts, also while the sandbox waits for its start. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Connects to the shell. Rejects with PROTOCOL_MISMATCH for another version's sandbox, and with FencedOff. */
@@ -38,6 +40,9 @@ export async function connectKeeper<T>(
   // A newer keeper tells itself whether it works with this version.
   if (sandbox.keeperProtocol < OLDEST_KEEPER_PROTOCOL) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
+  const abort = () => giveUp.abort(options.signal?.reason);
+  options.signal?.addEventListener('abort', abort, { once: true });
+  if (options.signal?.aborted) abort();
   const dialing = { problem: '' };
   const setDeadline = () =>
     setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs, dialing)), options.deadlineMs);
@@ -53,10 +58,10 @@ export async function connectKeeper<T>(
     started.catch((error: unknown) => giveUp.abort(error));
     return started;
   };
-  void sandbox.died.then(async ({ exitCode }) => {
+  void sandbox.died.then(async (death) => {
     // A failed start is a better reason than the death that it causes.
     await started?.catch(() => undefined);
-    giveUp.abort(deadOnArrival(sandbox, exitCode));
+    giveUp.abort(deadOnArrival(sandbox, death));
   });
   try {
     const claim = {
@@ -69,6 +74,7 @@ export async function connectKeeper<T>(
   } finally {
     isOver = true;
     clearTimeout(timer);
+    options.signal?.removeEventListener('abort', abort);
   }
 }
 
@@ -92,7 +98,7 @@ async function connect<T>(
     return claimWith({ ...claim, transport });
   }
   if (link.type === 'tcp') {
-    await start?.();
+    if (start !== undefined) await abortable(start(), signal);
     const dialer = new KeeperDialer(link, (problem) => {
       dialing.problem = problem;
     });
@@ -140,8 +146,9 @@ function tooLate({ description }: UnassignedSandbox, deadlineMs: number, { probl
   return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.${last}`);
 }
 
-function deadOnArrival({ description }: UnassignedSandbox, exitCode: number | null): ShellfleetError {
-  const why = describeKeeperExit(exitCode) ?? "Is it made for this machine's architecture?";
+function deadOnArrival({ description }: UnassignedSandbox, { exitCode, detail }: SandboxDeath): ShellfleetError {
+  const cause = detail && `The cause: ${detail}.`;
+  const why = cause ?? describeKeeperExit(exitCode) ?? "Is it made for this machine's architecture?";
   return startFailed(`The ${description} ended before its keeper answered. ${why}`);
 }
 
