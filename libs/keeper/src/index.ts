@@ -47,6 +47,7 @@ export {
   uint32s,
   uint64s,
 } from './messages.ts';
+export { MissingBuildTool } from './missing-build-tool.ts';
 export { LinkInitiator } from './noise/link-initiator.ts';
 export type { LinkMessages } from './noise/link-messages.ts';
 export {
