@@ -7,4 +7,5 @@ export type * from './shell-files.ts';
 export type * from './shell-terminals.ts';
 export { attachTransport } from './transport/attach.ts';
 export { type KeeperListener, listenForKeeper } from './transport/socket.ts';
+export { KeeperDialer } from './transport/tcp.ts';
 export type { Transport } from './transport/transport.ts';
