@@ -2,12 +2,7 @@ import type { SandboxDeath } from './sandbox.ts';
 
 /** Returns how a sandbox ended, in words for a Result. Without a death, another sandbox took its place. */
 export function describeDeath(death: SandboxDeath | undefined): string {
-  const { reason, detail } = death ?? {};
-  return detail === undefined ? describeReason(reason) : `${describeReason(reason)}: ${detail}`;
-}
-
-function describeReason(reason: SandboxDeath['reason'] | undefined): string {
-  switch (reason) {
+  switch (death?.reason) {
     case undefined:
       return 'the sandbox was replaced';
     case 'oom':
