@@ -7,14 +7,17 @@ import { arch } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { MissingBuildTool } from './src/missing-build-tool.ts';
 
 const run = promisify(execFile);
 const here = dirname(fileURLToPath(import.meta.url));
 const sourceDirectories = { keeper: join(here, 'src'), launch: join(here, 'launcher') };
+const libraries = { keeper: ['-lsodium'], launch: [] };
 const buildDirectory = join(here, 'build');
 
-// Static builds, because an image may have no C library. musl makes them ten times smaller.
-const compilers = ['musl-gcc', 'cc', 'gcc', 'clang'];
+// Static builds, because an image may have no C library. Debian's musl-gcc is not among the compilers: it links only
+// libraries that were compiled for musl, and Debian has no such libsodium.
+export const COMPILERS: readonly string[] = ['cc', 'gcc', 'clang'];
 const flags = [
   '-std=gnu11',
   '-static',
@@ -33,19 +36,12 @@ export interface Programs {
   launch: string;
 }
 
-export class MissingCompiler extends Error {
-  constructor(tried: readonly string[]) {
-    const example = 'Install one, for instance with: apt-get install gcc libc6-dev';
-    super(`No C compiler was found to build the keeper (tried ${tried.join(', ')}). ${example}`);
-  }
-}
-
-/** Returns the paths of the programs. Throws when there is no C compiler, and names the package to install. */
+/** Returns the paths of the programs. Throws MissingBuildTool, which names the package to install. */
 export async function buildKeeper(): Promise<Programs> {
   const directory = join(buildDirectory, `${arch()}-${await hashOfSources()}`);
   const programs = { keeper: join(directory, 'keeper'), launch: join(directory, 'launch') };
   if ((await exists(programs.keeper)) && (await exists(programs.launch))) return programs;
-  await buildInto(directory, compilers);
+  await buildInto(directory, COMPILERS);
   await removeOthers(directory);
   return programs;
 }
@@ -56,14 +52,15 @@ export async function buildInto(directory: string, candidates: readonly string[]
   const header = join(directory, `shell_script.${process.pid}`);
   await writeFile(header, await shellScriptHeader());
   await rename(header, join(directory, 'shell_script.h'));
-  for (const [name, sourceDirectory] of Object.entries(sourceDirectories)) {
-    await build(join(directory, name), await readSources(sourceDirectory), directory, candidates);
+  for (const name of ['keeper', 'launch'] as const) {
+    const inputs = [...(await readSources(sourceDirectories[name])), ...libraries[name]];
+    await build(join(directory, name), inputs, directory, candidates);
   }
 }
 
 async function build(
   program: string,
-  sources: string[],
+  inputs: string[],
   directory: string,
   candidates: readonly string[],
 ): Promise<void> {
@@ -74,7 +71,7 @@ async function build(
     directory,
     '-o',
     unfinished,
-    ...sources.filter((path) => path.endsWith('.c')),
+    ...inputs.filter((input) => !/\.(h|sh)$/.test(input)),
   ]);
   await chmod(unfinished, 0o755);
   await rename(unfinished, program); // another process never finds a part of it
@@ -94,7 +91,7 @@ async function readSources(directory: string): Promise<string[]> {
 
 /** Returns a name for the state of the source and of the flags. */
 export async function hashOfSources(): Promise<string> {
-  const hash = createHash('sha256').update(flags.join(' '));
+  const hash = createHash('sha256').update([...flags, ...Object.values(libraries).flat()].join(' '));
   for (const directory of Object.values(sourceDirectories)) {
     for (const path of await readSources(directory)) hash.update(await readFile(path));
   }
@@ -107,10 +104,23 @@ async function compile(candidates: readonly string[], args: string[]): Promise<v
       await run(compiler, args);
       return;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      const { code, stderr } = error as NodeJS.ErrnoException & { stderr?: string };
+      if (
+        /sodium\.h: No such file|'sodium\.h' file not found|(cannot find|library not found for) -lsodium/.test(
+          stderr ?? '',
+        )
+      )
+        throw new MissingBuildTool(
+          `${compiler} finds no static libsodium to build the keeper. Install it, for instance with: apt-get install libsodium-dev`,
+          { cause: error },
+        );
+      if (code !== 'ENOENT') throw error;
     }
   }
-  throw new MissingCompiler(candidates);
+  const example = 'Install one, for instance with: apt-get install gcc libc6-dev';
+  throw new MissingBuildTool(
+    `No C compiler was found to build the keeper (tried ${candidates.join(', ')}). ${example}`,
+  );
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -3,22 +3,21 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildInto, hashOfSources, MissingCompiler } from './build.ts';
+import { buildInto, COMPILERS, hashOfSources } from './build.ts';
+import { MissingBuildTool } from './src/missing-build-tool.ts';
 
-const compilers: Record<string, string[]> = {
-  x64: ['x86_64-linux-musl-gcc', 'x86_64-linux-gnu-gcc'],
-  arm64: ['aarch64-linux-musl-gcc', 'aarch64-linux-gnu-gcc'],
-};
+const compilers: Record<string, string> = { x64: 'x86_64-linux-gnu-gcc', arm64: 'aarch64-linux-gnu-gcc' };
 const prebuilt = join(dirname(fileURLToPath(import.meta.url)), 'prebuilt');
 
 for (const [name, cross] of Object.entries(compilers)) {
   const isOwn = name === arch();
   try {
-    await prebuild(join(prebuilt, `linux-${name}`), isOwn ? ['musl-gcc', 'cc', 'gcc', 'clang', ...cross] : cross);
+    await prebuild(join(prebuilt, `linux-${name}`), isOwn ? [...COMPILERS, cross] : [cross]);
   } catch (error) {
     // A private build may lack the other architecture; a release must have both.
-    if (!(error instanceof MissingCompiler) || isOwn) throw error;
-    console.error(`The keeper is not built for ${name}: none of ${cross.join(', ')} is installed.`);
+    if (!(error instanceof MissingBuildTool) || isOwn) throw error;
+    await rm(join(prebuilt, `linux-${name}`), { recursive: true, force: true }); // a release looks for a directory
+    console.error(`The keeper is not built for ${name}: ${cross} or its libsodium-dev:${name} is not installed.`);
   }
 }
 

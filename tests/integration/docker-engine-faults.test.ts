@@ -79,7 +79,7 @@ describe('Docker sandboxes during faults of the engine', () => {
     proxy.silence = (request) => request.startsWith('DELETE');
     await expect(stuck.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     proxy.silence = () => false;
-    expect(await sandboxes.sweep(nobodyGone)).toBe(1);
+    expect(await sandboxes.sweep(nobodyGone, async () => undefined)).toBe(1);
     expect(await containerIds()).toEqual([living.containerId]);
   });
 
@@ -134,7 +134,12 @@ describe('Docker sandboxes during faults of the engine', () => {
     const foreign = await create(opened['gone-elsewhere'], {}, elsewhere);
     stack.defer(() => foreign.remove());
     const own = await create();
-    expect(await sandboxes.sweep(async (hostId) => hostId.startsWith('gone'))).toBe(1);
+    expect(
+      await sandboxes.sweep(
+        async (hostId) => hostId.startsWith('gone'),
+        async () => undefined,
+      ),
+    ).toBe(1);
     const ids = [...(await containerIds()), ...(await containerIds(elsewhere))].sort();
     expect(ids).toEqual([kept.containerId, own.containerId, foreign.containerId].sort());
     expect(ids).not.toContain(left.containerId);

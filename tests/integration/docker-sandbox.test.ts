@@ -402,7 +402,13 @@ describe('a host after a restart of the worker', () => {
     await other.close();
     const own = await createDockerSandboxes(optionsFor('four', 'socket'));
     const before = await readdir(join(directory, 'four'));
-    expect([await own.list(), await own.sweep(async () => false)]).toEqual([[], 0]);
+    expect([
+      await own.list(),
+      await own.sweep(
+        async () => false,
+        async () => undefined,
+      ),
+    ]).toEqual([[], 0]);
     expect(await readdir(join(directory, 'four'))).toEqual(before);
     expect(before.some((name) => name.endsWith(sandbox.id))).toBe(true);
     await own.close();

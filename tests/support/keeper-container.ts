@@ -1,5 +1,5 @@
 // Real containers with the real keeper, for the tests of the shell. Tests use the worker's own Shell.
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmod, copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { Duplex, PassThrough } from 'node:stream';
 import { keeperPath } from '@shellfleet/keeper';
 import {
   attachTransport,
+  KeeperDialer,
   type KeeperListener,
   listenForKeeper,
   openKeeperShell,
@@ -15,7 +16,10 @@ import {
 } from '@shellfleet/worker/shell';
 import Docker from 'dockerode';
 
-export type KeeperTransport = 'socket' | 'attach';
+export type KeeperTransport = 'socket' | 'attach' | 'tcp';
+
+/** Port on which a keeper of transport `tcp` listens. */
+export const KEEPER_PORT = 7443;
 
 export interface KeeperContainerOptions {
   dockerHost: string;
@@ -28,11 +32,22 @@ export interface KeeperContainerOptions {
   readOnlyRootfs?: boolean;
   pids?: number;
   memoryBytes?: number;
-  /** More tmpfs mounts: options by path. */
-  tmpfs?: Record<string, string>;
 }
 
 const MIB = 1 << 20;
+const addresses: Record<KeeperTransport, string> = {
+  socket: '/.shellfleet/socket',
+  attach: '-',
+  tcp: `tcp:${KEEPER_PORT}`,
+};
+
+export type LinkKeys = ReturnType<typeof makeLinkKeys>;
+
+export function makeLinkKeys() {
+  const { privateKey, publicKey } = generateKeyPairSync('x25519');
+  const { x = '' } = publicKey.export({ format: 'jwk' });
+  return { privateKey, publicKey: Buffer.from(x, 'base64url'), psk: randomBytes(32) };
+}
 
 export interface ConnectOptions {
   start?: boolean;
@@ -62,6 +77,8 @@ export class KeeperContainer implements KeeperBox {
   readonly token: string;
   readonly sync: Uint8Array;
   readonly container: Docker.Container;
+  /** Keys of a keeper that is dialled, and of its worker. */
+  readonly keys: LinkKeys;
   /** Directory of this machine that the container has read-only as /.shellfleet. */
   readonly directory: string;
   readonly #parent: string;
@@ -73,8 +90,7 @@ export class KeeperContainer implements KeeperBox {
     transport: KeeperTransport,
     parent: string,
     container: Docker.Container,
-    token: string,
-    sync: Uint8Array,
+    { token, sync, keys }: { token: string; sync: Uint8Array; keys: LinkKeys },
   ) {
     this.transport = transport;
     this.#parent = parent;
@@ -82,6 +98,7 @@ export class KeeperContainer implements KeeperBox {
     this.container = container;
     this.token = token;
     this.sync = sync;
+    this.keys = keys;
   }
 
   static async create(options: KeeperContainerOptions): Promise<KeeperContainer> {
@@ -91,26 +108,31 @@ export class KeeperContainer implements KeeperBox {
     await mkdir(directory);
     await chmod(directory, 0o711);
     await copyFile(await keeperPath(), join(directory, 'keeper'));
-    const token = randomBytes(32).toString('hex');
+    const keys = makeLinkKeys();
+    const token = transport === 'tcp' ? '0'.repeat(64) : randomBytes(32).toString('hex');
     const sync = randomBytes(8);
-    const secrets = { SF_TOKEN: token, ...(transport === 'attach' && { SF_SYNC: sync.toString('hex') }) };
+    const secrets =
+      transport === 'tcp'
+        ? { SF_LINK_KEY: keys.publicKey.toString('hex'), SF_LINK_PSK: keys.psk.toString('hex') }
+        : { SF_TOKEN: token, ...(transport === 'attach' && { SF_SYNC: sync.toString('hex') }) };
     const docker = new Docker({ socketPath: options.dockerHost.replace('unix://', '') });
     const memory = options.memoryBytes ?? 256 * MIB;
     const container = await docker.createContainer({
       Image: options.image,
-      Entrypoint: ['/.shellfleet/keeper', transport === 'attach' ? '-' : '/.shellfleet/socket'],
+      Entrypoint: ['/.shellfleet/keeper', addresses[transport]],
       Cmd: options.shell ?? [],
       Env: Object.entries({ ...secrets, ...options.env }).map(([name, value]) => `${name}=${value}`),
       Labels: { 'shellfleet.test': 'keeper' },
-      NetworkDisabled: true,
+      NetworkDisabled: transport !== 'tcp',
       User: options.user ?? '1000:1000',
       WorkingDir: '/tmp',
       OpenStdin: transport === 'attach',
       StdinOnce: false,
       Tty: false,
       HostConfig: {
-        NetworkMode: 'none',
-        LogConfig: { Type: 'none', Config: {} },
+        NetworkMode: transport === 'tcp' ? 'bridge' : 'none',
+        // A kubelet keeps what a container prints, and the keeper that it runs is dialled.
+        LogConfig: { Type: transport === 'tcp' ? 'json-file' : 'none', Config: {} },
         CapDrop: ['ALL'],
         SecurityOpt: ['no-new-privileges'],
         PidsLimit: options.pids ?? 256,
@@ -122,11 +144,10 @@ export class KeeperContainer implements KeeperBox {
         Tmpfs: {
           '/run/shellfleet': 'rw,noexec,nosuid,nodev,size=16m,mode=1777',
           '/tmp': 'rw,exec,size=64m,mode=1777',
-          ...options.tmpfs,
         },
       },
     });
-    return new KeeperContainer(transport, parent, container, token, sync);
+    return new KeeperContainer(transport, parent, container, { token, sync, keys });
   }
 
   /** Starts the container and claims its shell. */
@@ -152,6 +173,11 @@ export class KeeperContainer implements KeeperBox {
       this.wire = attachTransport(stream, this.sync);
       return openKeeperShell({ ...claim, transport: this.wire });
     }
+    if (this.transport === 'tcp') {
+      if (options.start) await this.container.start();
+      this.wire = await this.dial(signal);
+      return openKeeperShell({ ...claim, transport: this.wire });
+    }
     const listener = await this.listen();
     try {
       if (options.start) await this.container.start();
@@ -160,6 +186,16 @@ export class KeeperContainer implements KeeperBox {
     } finally {
       listener.close();
     }
+  }
+
+  /** Dials the keeper, by default with the keys that it trusts. */
+  dial(signal: AbortSignal, { privateKey, psk } = this.keys): Promise<Transport> {
+    const address = async () => ({ host: await this.address(), port: KEEPER_PORT });
+    return new KeeperDialer({ type: 'tcp', token: this.token, address, privateKey, psk }, () => {}).connect(signal);
+  }
+
+  async address(): Promise<string> {
+    return (await this.container.inspect()).NetworkSettings.Networks.bridge?.IPAddress ?? '';
   }
 
   get socketPath(): string {

@@ -9,6 +9,7 @@ export { Engine } from './sandbox/docker/engine.ts';
 export { ensureFullNetwork } from './sandbox/docker/full-network.ts';
 export { readLogin } from './sandbox/docker/registry-logins.ts';
 export { createHostSandboxes, type HostSandboxesOptions } from './sandbox/host/host-sandboxes.ts';
+export { KubernetesSandboxes, type KubernetesSandboxesOptions } from './sandbox/kubernetes/kubernetes-sandboxes.ts';
 export {
   type FoundSandbox,
   type KeeperLink,

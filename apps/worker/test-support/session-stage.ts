@@ -110,7 +110,7 @@ export function open(
     takesNew: () => host.takesNew,
     mostIdleMs: () => Number.POSITIVE_INFINITY,
     uses: new TenantUses(),
-    limitOpening: (work) => work(),
+    limitOpening: (_policy, work) => work(),
     pools: { take: async () => ({ type: 'cold', reason: 'no-pool' }), tend() {} },
     onHostMemory: () => {},
     hostMemory: new HostMemory(),

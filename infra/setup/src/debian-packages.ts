@@ -11,7 +11,7 @@ export type Report = (line: string) => void;
 export const debianPackages = {
   docker: ['docker.io'],
   redis: ['redis-server'],
-  compiler: ['gcc', 'libc6-dev'],
+  compiler: ['gcc', 'libc6-dev', 'libsodium-dev'],
   imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
   bubblewrap: ['bubblewrap'],

@@ -1,9 +1,9 @@
 import { isPrebuilt } from '@shellfleet/keeper';
 import { checkoutRoot, isCheckout } from './checkout.ts';
-import { canInstallPackages } from './debian-packages.ts';
+import { canInstallPackages, debianPackages } from './debian-packages.ts';
 import { findDocker } from './ensure-docker.ts';
 import { findFullImage, findSessionImage } from './images/ensure-session-image.ts';
-import { findProgram } from './run-program.ts';
+import { findProgram, runProgram } from './run-program.ts';
 
 /**
  * Part of the fleet on this machine. An optional part can be `absent`, which is no fault. A `missing` part has a fix.
@@ -69,7 +69,13 @@ async function checkFullImage(engine: Engine): Promise<MachinePart> {
 async function checkCompiler(canInstall: boolean): Promise<MachinePart> {
   if (isPrebuilt) return present('keeper', 'its package holds it');
   if (process.platform !== 'linux') return present('compiler', 'the keeper is built in a container');
-  return checkProgram('compiler', 'cc', 'gcc libc6-dev', canInstall);
+  const packages = debianPackages.compiler.join(' ');
+  const compiler = await checkProgram('compiler', 'cc', packages, canInstall);
+  if (compiler.state !== 'present') return compiler;
+  const hasLibrary = (await runProgram('cc', ['-E', '-include', 'sodium.h', '-x', 'c', '/dev/null'])).exitCode === 0;
+  if (hasLibrary) return compiler;
+  const detail = 'cc finds no libsodium';
+  return canInstall ? installable('compiler', detail) : missing('compiler', detail, installCommand(packages));
 }
 
 async function checkProgram(

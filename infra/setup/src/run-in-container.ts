@@ -3,7 +3,7 @@ import type { DockerEndpoint } from './docker-endpoint.ts';
 
 export type ContainerRun = { image: string; command: string[]; binds: string[] };
 
-/** Runs a command in a new container and removes it. Throws with the end of the log when the command fails. */
+/** Runs a command in a new container with a network. Throws with the end of the log when the command fails. */
 export async function runInContainer(endpoint: DockerEndpoint, { image, command, binds }: ContainerRun): Promise<void> {
   const docker = await connectDocker(endpoint);
   const container = await docker.createContainer({
@@ -11,7 +11,7 @@ export async function runInContainer(endpoint: DockerEndpoint, { image, command,
     Cmd: command,
     // With a terminal the log is plain text, without the frame headers that separate stdout from stderr.
     Tty: true,
-    HostConfig: { Binds: binds, NetworkMode: 'none' },
+    HostConfig: { Binds: binds },
   });
   try {
     await container.start();

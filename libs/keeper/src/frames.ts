@@ -7,9 +7,9 @@
 import { crc32 } from 'node:zlib';
 
 /** Version of the protocol between worker and keeper. It rises with every change that the other end would misread. */
-export const KEEPER_PROTOCOL_VERSION = 6;
+export const KEEPER_PROTOCOL_VERSION = 7;
 /** Oldest version of a keeper with which this code works. A keeper names the oldest of a worker in its HELLO. */
-export const OLDEST_KEEPER_PROTOCOL = 6;
+export const OLDEST_KEEPER_PROTOCOL = 7;
 export const HEADER_BYTES = 40;
 export const SYNC_BYTES = 8;
 const CRC_BYTES = 4;
@@ -32,7 +32,6 @@ export const FrameType = {
   terminalResize: 12,
   terminalClose: 13,
   fileCall: 14,
-  examine: 15,
   hello: 65,
   output: 66,
   late: 67,
@@ -46,7 +45,6 @@ export const FrameType = {
   log: 75,
   fileOutput: 76,
   fileEnded: 77,
-  examined: 78,
 } as const;
 
 export interface Frame {

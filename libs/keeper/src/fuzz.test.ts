@@ -1,5 +1,5 @@
-// Tests the frame parser and the open stdin, in C, under AddressSanitizer and UBSan. Without libasan and libubsan (gcc)
-// or compiler-rt (clang) the tests fail, because a fuzzer finds almost nothing without them.
+// Tests the frame parser, the open stdin and the encrypted messages, in C, under AddressSanitizer and UBSan. Without
+// libasan and libubsan (gcc) or compiler-rt (clang) the tests fail, because a fuzzer finds almost nothing without them.
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const MILLISECONDS = 1500;
 async function compile(directory: string, sources: readonly string[]): Promise<string> {
   const program = join(directory, 'fuzz');
   const paths = sources.map((path) => join(library, path));
-  await run('cc', [...plain, ...sanitizers, '-o', program, ...paths]);
+  await run('cc', [...plain, ...sanitizers, '-o', program, ...paths, '-lsodium']);
   return program;
 }
 
@@ -28,6 +28,7 @@ describe('the C parts of the keeper, under sanitizers', () => {
       'input',
       ['input', 'free_path', 'events', 'memory', 'log'],
     ],
+    ['pass on each byte of a connection over TCP once, and none of a wrong message', 'records', ['records', 'noise']],
   ])('%s', { timeout: 60_000 }, async (_, fuzzer, sources) => {
     const directory = await mkdtemp(join(tmpdir(), 'sf-fuzz-'));
     try {

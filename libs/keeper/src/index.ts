@@ -1,13 +1,6 @@
 export { EGRESS_PORT } from './egress-port.ts';
 export { ENTRY_ID_BYTES, entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
 export {
-  decodeExamined,
-  type Examination,
-  encodeExamine,
-  MOST_PROBES,
-  type ProbeResult,
-} from './examination.ts';
-export {
   encodeEntries,
   type ListedFile,
   PACKED_ENTRY_BYTES,
@@ -54,6 +47,7 @@ export {
   uint32s,
   uint64s,
 } from './messages.ts';
+export { MissingBuildTool } from './missing-build-tool.ts';
 export { LinkInitiator } from './noise/link-initiator.ts';
 export type { LinkMessages } from './noise/link-messages.ts';
 export {

@@ -10,17 +10,26 @@ let programs: Promise<Programs> | undefined;
 
 /** Returns the path of the keeper's static program for containers. Throws when there is none and none can be built. */
 export async function keeperPath(): Promise<string> {
-  programs ??= findPrograms();
-  return (await programs).keeper;
+  return (await findPrograms()).keeper;
 }
 
 /** Returns the path of the program that starts a keeper on the host without a container. */
 export async function launcherPath(): Promise<string> {
-  programs ??= findPrograms();
-  return (await programs).launch;
+  return (await findPrograms()).launch;
 }
 
-async function findPrograms(): Promise<Programs> {
+/** Finds the programs once. A failure is not kept, because a missing compiler can be installed meanwhile. */
+function findPrograms(): Promise<Programs> {
+  if (programs) return programs;
+  const found = locatePrograms();
+  found.catch(() => {
+    programs = undefined;
+  });
+  programs = found;
+  return found;
+}
+
+async function locatePrograms(): Promise<Programs> {
   if (!isPrebuilt) return (await import('../build.ts')).buildKeeper();
   const pathOf = (name: string) => fileURLToPath(new URL(`../../prebuilt/linux-${arch()}/${name}`, import.meta.url));
   const found = { keeper: pathOf('keeper'), launch: pathOf('launch') };

@@ -19,6 +19,7 @@ static struct {
   int is_claimed;
   uint64_t fence; // the highest fence of a claim so far
   uint64_t connected_at, away_since;
+  uint64_t confirmed_at; // when the owner's last frame came
 } own = {.in = -1, .out = -1};
 
 static Parser parser;
@@ -49,7 +50,7 @@ int link_open(const Transport *transport, const uint8_t *sync, Greeter *greet) {
   own.transport = transport;
   own.sync = transport->is_renewable ? 0 : sync;
   own.greet = greet;
-  own.away_since = now_ms();
+  own.away_since = own.confirmed_at = now_ms();
   parser = (Parser){.size = parser_size(), .sync = own.sync};
   parser.bytes = memory_reserve(parser.size);
   queue.bytes = memory_reserve(SEND_BYTES);
@@ -58,10 +59,15 @@ int link_open(const Transport *transport, const uint8_t *sync, Greeter *greet) {
 }
 
 int link_tick(void) {
-  if (!own.transport->is_renewable || !queue.bytes) return -1;
+  if (!queue.bytes || !own.transport->is_renewable) return -1;
   const uint64_t now = now_ms();
   if (own.in >= 0 && !own.is_claimed && now - own.connected_at >= CLAIM_WITHIN_MS) link_drop();
-  if (own.in >= 0) return own.is_claimed ? -1 : (int)(own.connected_at + CLAIM_WITHIN_MS - now) + 1;
+  const int claim_ms = own.in < 0 || own.is_claimed ? -1 : (int)(own.connected_at + CLAIM_WITHIN_MS - now) + 1;
+  if (own.transport->tick) {
+    const int wake = own.transport->tick();
+    return wake < 0 || (claim_ms >= 0 && claim_ms < wake) ? claim_ms : wake;
+  }
+  if (own.in >= 0) return claim_ms;
   if (connect_now()) {
     own.greet();
     link_flush();
@@ -76,7 +82,7 @@ void link_drop(void) {
   queue_clear();
   own.is_claimed = 0;
   if (!own.transport->is_renewable || own.in < 0) return;
-  close(own.in);
+  own.transport->close(own.in);
   own.in = own.out = -1;
   queue.is_blocked = 0;
   own.away_since = now_ms();
@@ -89,13 +95,15 @@ void link_malformed(void) {
 
 void link_abandon(void) {
   memory_release(queue.bytes, SEND_BYTES); // this process's copy of what was queued
-  if (own.transport->is_renewable && own.in >= 0) close(own.in);
+  if (own.transport->is_renewable && own.in >= 0) own.transport->close(own.in);
   own.in = own.out = -1;
+  if (own.transport->abandon) own.transport->abandon();
 }
 
 int link_is_connected(void) { return own.out >= 0; }
 int link_is_up(void) { return own.is_claimed; }
 int link_is_flushed(void) { return queue.from == queue.to; }
+uint64_t link_confirmed_at(void) { return own.confirmed_at; }
 
 static void accept_claim(const Header *header, const uint8_t *payload, FrameSink *sink) {
   if (header->fence < own.fence) {
@@ -104,13 +112,18 @@ static void accept_claim(const Header *header, const uint8_t *payload, FrameSink
   }
   own.fence = header->fence;
   own.is_claimed = 1;
+  own.confirmed_at = now_ms();
   if (!own.transport->is_renewable) queue_clear(); // frames for a worker that has gone
   sink(header, payload);
 }
 
 static void accept_frame(const Header *header, const uint8_t *payload, FrameSink *sink) {
-  if (header->type == CLAIM) accept_claim(header, payload, sink);
-  else if (own.is_claimed && header->fence == own.fence) sink(header, payload); // LINK-1
+  if (header->type == CLAIM) {
+    accept_claim(header, payload, sink);
+  } else if (own.is_claimed && header->fence == own.fence) { // LINK-1
+    own.confirmed_at = now_ms();
+    sink(header, payload);
+  }
 }
 
 // Called when the other end is closed, or the connection is broken.
@@ -136,11 +149,11 @@ static int accept_frames(FrameSink *sink) {
 }
 
 void link_read(FrameSink *sink) {
-  for (;;) {
+  while (own.in >= 0) { // an event may have come before the connection was dropped
     size_t room;
     uint8_t *space = parser_space(&parser, &room);
     if (room > READ_BYTES) room = READ_BYTES;
-    const ssize_t n = read(own.in, space, room);
+    const ssize_t n = own.transport->read(own.in, space, room);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
       end_of_input();
@@ -197,7 +210,7 @@ static void watch_for_room(int is_blocked) {
 void link_flush(void) {
   if (own.out < 0) return;
   while (queue.from < queue.to) {
-    const ssize_t n = write(own.out, queue.bytes + queue.from, queue.to - queue.from);
+    const ssize_t n = own.transport->write(own.out, queue.bytes + queue.from, queue.to - queue.from);
     if (n > 0) {
       queue.from += n;
       continue;
@@ -209,4 +222,29 @@ void link_flush(void) {
   }
   if (queue.from == queue.to) queue_clear();
   watch_for_room(queue.from < queue.to);
+}
+
+// Sends the worker the HELLO with the higher fence. It is made at the end of what waits for the owner, and taken out.
+static void refuse_claim(void) {
+  if (link_is_flushed()) queue_clear();
+  const size_t end = queue.to;
+  own.greet();
+  own.transport->refuse(queue.bytes + end, queue.to - end);
+  queue.to = end;
+}
+
+static void take_worker(FrameSink *sink) {
+  link_drop();
+  if (!connect_now()) return;
+  own.greet();
+  link_flush();
+  if (own.in >= 0) link_read(sink); // what came with the claim
+}
+
+void link_accept(FrameSink *sink) {
+  if (!queue.bytes || !own.transport->next_claim) return;
+  for (const Header *claim; (claim = own.transport->next_claim());) {
+    if (own.is_claimed && claim->fence < own.fence) refuse_claim();
+    else take_worker(sink);
+  }
 }

@@ -20,6 +20,9 @@ int link_open(const Transport *transport, const uint8_t *sync, Greeter *greet);
 // In a turn of the loop, called after all code that may find the connection broken.
 int link_tick(void);
 void link_read(FrameSink *sink);
+// Replaces the connection with that of a worker that has dialled the keeper, unless a higher fence owns the keeper, and
+// passes on its frames.
+void link_accept(FrameSink *sink);
 void link_flush(void);
 void link_drop(void);
 // Treats a frame of the worker as malformed (LINK-2).
@@ -28,6 +31,8 @@ void link_malformed(void);
 int link_is_connected(void);
 // Returns whether a worker has claimed the connection.
 int link_is_up(void);
+// Returns when the owner's last frame came, or when the link was opened.
+uint64_t link_confirmed_at(void);
 
 // Queues a frame. Returns 0 when there is no room now. Output leaves some room for all other frames.
 int link_put(uint8_t type, uint8_t stream, uint16_t flags, const uint8_t *id, uint64_t offset, const void *payload,

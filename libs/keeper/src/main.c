@@ -2,15 +2,15 @@
 // connection to the worker. It outlives the worker, and so does the session. docs/keeper-protocol.md describes its
 // protocol.
 //
-//   keeper <socket path | -> [shell [argument ...]]
-//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS;
-//     for - without SF_TOKEN both are the first line of stdin
+//   keeper <socket path | - | tcp:port> [shell [argument ...]]
+//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS, SF_UNCLAIMED_MS;
+//     for - without SF_TOKEN both are the first line of stdin; for tcp SF_LINK_KEY and SF_LINK_PSK (hex) instead
+//   keeper --install <path>: copies itself there
 //   keeper hold: what the keeper starts when its shell has closed descriptors
 //
 // One thread, one loop. Every file is one part of it; a file includes only files that are listed below it.
-//   closing                     the end of the keeper       hello       the HELLO message
-//   file_calls                  file operations             examine     the EXAMINED message
-//   enforced                    what the kernel enforces    probes      what is in reach
+//   orphan, closing             the end of the keeper       hello       the HELLO message
+//   file_calls                  file operations
 //   entry                       the entry that runs
 //   ladder, process_limit       stopping a command          terminal    interactive shells
 //   ending                      the END message             pty         a shell at a pseudo-terminal
@@ -22,9 +22,11 @@
 //   files                       one file operation          egress      the way to the proxy
 //   forwarder                   the process of egress       child       forks of the keeper
 //   tree, bundle, remove        listings, many files        file_steps  steps that they share
-//   link, transport             the connection              begun       ids of earlier entries
+//   link                        the connection              begun       ids of earlier entries
+//   listener, transport         ways to the worker          records     encrypted messages over TCP
+//   noise                       their handshake             addresses   of this network namespace
 //   processes, reaper, cgroup   the process tree            events      epoll
-//   ring_buffer, text, memory, identity, workspace, wire, log, clock, sealed, off_limits
+//   ring_buffer, text, memory, identity, workspace, wire, log, clock, sealed, off_limits, install
 #define _GNU_SOURCE
 #include "begun.h"
 #include "cgroup.h"
@@ -34,23 +36,27 @@
 #include "egress.h"
 #include "entry.h"
 #include "events.h"
-#include "examine.h"
 #include "file_calls.h"
 #include "run_directory.h"
 #include "hello.h"
 #include "identity.h"
 #include "input.h"
+#include "install.h"
 #include "late.h"
 #include "link.h"
+#include "listener.h"
 #include "log.h"
+#include "orphan.h"
 #include "output.h"
 #include "processes.h"
 #include "reaper.h"
+#include "records.h"
 #include "sealed.h"
 #include "shell.h"
 #include "terminal.h"
 #include "transport.h"
 #include "workspace.h"
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +97,6 @@ static void pong(const Header *ping, const uint8_t *payload) {
 static void on_claim(void) {
   terminals_claimed();
   file_calls_claimed();
-  examine_end();
   entry_on_claim();
   send_log();
   hello_put();
@@ -125,7 +130,6 @@ static void on_frame(const Header *header, const uint8_t *payload) {
     case TERMINAL_RESIZE: terminal_resize(header, payload); break;
     case TERMINAL_CLOSE: terminal_close(header); break;
     case FILE_CALL: file_call_start(header, payload); break;
-    case EXAMINE: examine_begin(header, payload); break;
     default: link_malformed();
   }
 }
@@ -144,6 +148,7 @@ static void on_event(const struct epoll_event *event) {
   if (tag == SIGNALS) on_signals();
   else if (tag == REPORT_PIPE) entry_on_report();
   else if (tag == LINK_IN) link_read(on_frame);
+  else if (tag == LINK_PEERS) link_accept(on_frame);
   else if (tag == LINK_OUT && event->events & (EPOLLERR | EPOLLHUP)) events_remove(1);
   else if (tag == INPUT_PIPE) input_on_writable();
   else if (tag >= FIRST_TERMINAL) terminal_on_ready(tag - FIRST_TERMINAL);
@@ -154,12 +159,12 @@ static void on_event(const struct epoll_event *event) {
 static int sooner(int a, int b) { return a < 0 ? b : b < 0 || a < b ? a : b; }
 
 static int tick(void) {
-  int wake = sooner(entry_tick(), closing_tick());
+  int wake = sooner(orphan_tick(), closing_tick());
+  wake = sooner(wake, entry_tick());
   wake = sooner(wake, input_tick());
   wake = sooner(wake, shell_tick());
   wake = sooner(wake, file_calls_tick());
   wake = sooner(wake, egress_tick());
-  wake = sooner(wake, examine_tick());
   return sooner(wake, terminals_tick());
 }
 
@@ -192,11 +197,17 @@ static void loop(void) {
   }
 }
 
+static void ignore(const Header *header, const uint8_t *payload) {
+  (void)header;
+  (void)payload;
+}
+
 // Ends a keeper that cannot start. Its messages go to stderr, and to the worker if that can be reached.
 static void give_up(enum ExitCode code) {
   is_giving_up = 1;
   for (int ms = 0; ms < LAST_MESSAGES_MS && !link_is_connected(); ms++) {
     link_tick();
+    link_accept(ignore);
     usleep(1000);
   }
   send_log();
@@ -243,19 +254,48 @@ static int hold(void) {
   for (;;) pause();
 }
 
+// Over TCP nothing may be printed, not even by a library: a kubelet keeps the output of a container.
+static void stay_silent(void) {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) exit(EXIT_NO_RESOURCES);
+  for (int fd = 0; fd < 3; fd++)
+    if (dup2(null, fd) < 0) exit(EXIT_NO_RESOURCES);
+  if (null > 2) close(null);
+}
+
+// Returns the port of `tcp:port`, or 0 if it is not one.
+static int port_of(const char *address) {
+  int port = 0, end = 0;
+  if (sscanf(address, "tcp:%5d%n", &port, &end) != 1 || address[end] || port > 65535) return 0;
+  return port > 0 ? port : 0;
+}
+
+static const Transport *open_transport(enum TransportKind kind, const char *address) {
+  if (kind == OVER_STDIO) return transport_stdio();
+  if (kind == OVER_SOCKET) return transport_socket(address);
+  if (!records_open(identity_worker_key(), identity_shared_key())) exit(EXIT_NO_RESOURCES);
+  const Transport *transport = listener_open(port_of(address));
+  if (!transport) exit(EXIT_NO_PORT);
+  return transport;
+}
+
 int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "hold")) return hold();
+  if (argc == 3 && !strcmp(argv[1], "--install")) return install(argv[2]);
+  const enum TransportKind kind = argc < 2 ? OVER_SOCKET : transport_kind(argv[1]);
+  if (kind == OVER_TCP) stay_silent();
   // Without a separate pid namespace the sweeps would reach other processes. If Bubblewrap or Codex is the
   // first process, the keeper is the second, and still adopts orphans.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
   if (getpid() == 2) prctl(PR_SET_CHILD_SUBREAPER, 1); // with 1 it cannot fail
-  if (argc < 2) refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | -> [shell [argument ...]]");
-  const int is_attached = !strcmp(argv[1], "-");
-  if (!identity_open(is_attached)) refuse_to_start(EXIT_NO_IDENTITY, "SF_TOKEN (and SF_SYNC for -) must be set");
+  if (argc < 2 || (kind == OVER_TCP && !port_of(argv[1])))
+    refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | - | tcp:port> [shell [argument ...]]");
+  if (!identity_open(kind)) refuse_to_start(EXIT_NO_IDENTITY, "SF_TOKEN (and SF_SYNC for -) must be set");
+  if (!orphan_open()) refuse_to_start(EXIT_USAGE, "SF_UNCLAIMED_MS must be a number");
   prctl(PR_SET_DUMPABLE, 0); // with 0 it cannot fail
 
-  const Transport *transport = is_attached ? transport_stdio() : transport_socket(argv[1]);
-  if (!events_open() || !link_open(transport, identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);
+  if (!events_open()) give_up(EXIT_NO_RESOURCES);
+  if (!link_open(open_transport(kind, argv[1]), identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);
   open_signals();
   if (!workspace_is_expected()) give_up(EXIT_OTHER_WORKSPACE);
   const char *directory = open_directory();

@@ -228,14 +228,18 @@ export function decodeFileEnd(payload: Uint8Array): FileEnd {
 
 const MAX_LOG_CHARACTERS = 200;
 
-/** Reasons for which a keeper could not start, by the exit codes of wire.h. */
+/** Reasons for which a keeper could not start or be installed, by the exit codes of wire.h. */
 const keeperExits: Record<number, string> = {
   101: 'Its keeper was not the first process of its own pid namespace.',
   102: 'Its keeper was started with wrong arguments.',
-  103: 'Its keeper was given no token.',
+  103: 'Its keeper was given no token, or no valid keys.',
   104: 'Its keeper cannot write to its directory.',
   105: 'Its keeper had too little memory, or too few descriptors.',
   106: 'The directory mounted as its workspace is not the one that was checked: another session changed the path meanwhile, or the engine runs on another kernel.',
+  107: 'Its keeper cannot listen on its port.',
+  108: 'The keeper cannot read its own program, and so not be copied into the sandbox.',
+  109: 'The volume for the keeper cannot be written to.',
+  110: 'The volume for the keeper has too little space.',
 };
 
 /** Returns why a keeper could not start, or undefined for an exit code that is not one of the keeper's. */

@@ -10,6 +10,11 @@
 
 static const char *socket_path;
 
+enum TransportKind transport_kind(const char *address) {
+  if (!strcmp(address, "-")) return OVER_STDIO;
+  return strncmp(address, "tcp:", 4) ? OVER_SOCKET : OVER_TCP;
+}
+
 static int dial(int *in, int *out) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   strncpy(address.sun_path, socket_path, sizeof address.sun_path - 1);
@@ -29,7 +34,7 @@ static int dial(int *in, int *out) {
 }
 
 const Transport *transport_socket(const char *path) {
-  static const Transport transport = {.connect = dial, .is_renewable = 1};
+  static const Transport transport = {.connect = dial, .read = read, .write = write, .close = close, .is_renewable = 1};
   socket_path = path;
   return &transport;
 }
@@ -47,6 +52,6 @@ static int inherit(int *in, int *out) {
 }
 
 const Transport *transport_stdio(void) {
-  static const Transport transport = {.connect = inherit, .is_renewable = 0};
+  static const Transport transport = {.connect = inherit, .read = read, .write = write};
   return &transport;
 }

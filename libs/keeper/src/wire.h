@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 // The protocol of this keeper, and the oldest protocol of a worker with which it works.
-enum { KEEPER_PROTOCOL_VERSION = 6, OLDEST_WORKER_PROTOCOL = 6 };
+enum { KEEPER_PROTOCOL_VERSION = 7, OLDEST_WORKER_PROTOCOL = 7 };
 enum { ID_BYTES = 16, STREAMS = 2, SYNC_BYTES = 8, CRC_BYTES = 4, TOKEN_BYTES = 64 };
 enum { MAX_INBOUND_PAYLOAD = 4 << 20, MAX_OUTBOUND_PAYLOAD = 64 << 10 };
 
@@ -35,7 +35,6 @@ enum FrameType {
   TERMINAL_RESIZE = 12,
   TERMINAL_CLOSE = 13,
   FILE_CALL = 14,
-  EXAMINE = 15,
   HELLO = 65,
   OUTPUT = 66,
   LATE = 67,
@@ -49,7 +48,6 @@ enum FrameType {
   LOG = 75,
   FILE_OUTPUT = 76,
   FILE_ENDED = 77,
-  EXAMINED = 78,
 };
 
 // Flags of PING and PONG.
@@ -82,14 +80,18 @@ enum EndReason {
 
 enum ShellState { KEPT = 0, PARTIAL = 1, LOST = 2 };
 
-// Exit codes of a keeper that cannot start.
+// Exit codes of a keeper that cannot start or install itself.
 enum ExitCode {
   EXIT_NOT_FIRST = 101,
   EXIT_USAGE = 102,
   EXIT_NO_IDENTITY = 103,
   EXIT_NO_DIRECTORY = 104,
   EXIT_NO_RESOURCES = 105,
-  EXIT_OTHER_WORKSPACE = 106
+  EXIT_OTHER_WORKSPACE = 106,
+  EXIT_NO_PORT = 107,
+  EXIT_INSTALL_NOT_READ = 108,
+  EXIT_INSTALL_NOT_WRITTEN = 109,
+  EXIT_INSTALL_NO_SPACE = 110,
 };
 
 enum HelloState { HELLO_IDLE = 0, HELLO_RUNNING = 1, HELLO_ENDED = 2, HELLO_NO_SHELL = 3 };

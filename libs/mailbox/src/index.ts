@@ -117,7 +117,7 @@ export { hashIdempotencyKey, readIdempotencyKey } from './read/idempotency.ts';
 export { type EntryRecord, readRecord } from './read/record.ts';
 export { readSealedReply, storeReply, takeReply } from './read/reply.ts';
 export { readCancelRequest, readCloseRequest } from './read/requests.ts';
-export { readStoredSession, type StoredSession } from './read/session-state.ts';
+export { readSandboxOwner, readStoredSession, type StoredSession } from './read/session-state.ts';
 export { readStoredEvent, readStream, type StoredEvent } from './read/stream.ts';
 export { readTerminalInput, readTerminalOutput, readTerminalProgress, type TerminalMessage } from './read/terminal.ts';
 export {

@@ -35,6 +35,7 @@ export {
   type Toleration,
 } from './execution/kubernetes.ts';
 export {
+  type ClaimManifest,
   KEEPER_CONTAINER,
   KEEPER_PROTOCOL_ANNOTATION,
   type PodLabels,

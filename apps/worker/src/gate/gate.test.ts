@@ -78,7 +78,7 @@ describe('the gate of a host', () => {
     for (; gate.admits() > 0; taken += 1) await take();
     expect([taken, gate.places(), gate.problems()]).toEqual([47, 0, []]);
     const opening = Promise.withResolvers<void>();
-    const opened = gate.limitOpening(() => opening.promise);
+    const opened = gate.limitOpening('docker', () => opening.promise);
     setFree(271);
     await vi.advanceTimersByTimeAsync(1_000);
     expect([gate.admits(), gate.describe().opening]).toEqual([0, 1]);
@@ -122,8 +122,8 @@ describe('the gate of a host', () => {
   test('is closed while many wait to be opened, and reports each that was opened', async () => {
     const first = Promise.withResolvers<void>();
     const rest = Promise.withResolvers<void>();
-    const begun = [gate.limitOpening(() => first.promise)];
-    while (gate.admits() > 0) begun.push(gate.limitOpening(() => rest.promise));
+    const begun = [gate.limitOpening('docker', () => first.promise)];
+    while (gate.admits() > 0) begun.push(gate.limitOpening('docker', () => rest.promise));
     expect(gate.describe().reason).toMatch(/^\d+ sessions of this host wait until others have been opened\.$/);
     first.resolve();
     await begun[0];
@@ -131,6 +131,22 @@ describe('the gate of a host', () => {
     expect(gate.admits()).toBe(1);
     rest.resolve();
     await Promise.all(begun);
+  });
+
+  test('lets 20 Pods wait for their cluster at once, beside what it opens itself', async () => {
+    const placed = Promise.withResolvers<void>();
+    let pending = 0;
+    const pods = Array.from({ length: 25 }, () =>
+      gate.limitOpening('kubernetes', () => {
+        pending += 1;
+        return placed.promise;
+      }),
+    );
+    await gate.limitOpening('docker', async () => {});
+    expect([pending, gate.describe().opening]).toEqual([20, 25]);
+    placed.resolve();
+    await Promise.all(pods);
+    expect([pending, gate.describe().opening]).toEqual([25, 0]);
   });
 
   test('takes no more at once than may wait here, and further ones when those open', async () => {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { repeat } from '@shellfleet/concurrency';
-import type { HostGate } from '@shellfleet/protocol';
+import { type HostGate, isMovable, type PolicyName } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import { hasRunOut } from '../host/host-memory.ts';
 import type { Logger } from '../log/logger.ts';
@@ -23,6 +23,8 @@ import { describeLesson, findPause, reserveOf, type Thresholds } from './reserve
 const INTERVAL_MS = 1_000;
 /** Sessions opened at a time. More of them delay each other. */
 const OPENED_AT_A_TIME = 2 * availableParallelism();
+/** Pods that wait for a node, a quota or an image at a time. More of them delay each other, and the scheduler. */
+const PENDING_PODS = 20;
 /** Enough for the next openings to begin without a wait for Redis, also after a batch of sessions was taken. */
 const MOST_WAITING = 4 * OPENED_AT_A_TIME;
 
@@ -51,8 +53,8 @@ export interface Gate {
   ranOutOfMemory(): void;
   /** Returns what the operator should know, one sentence each. */
   warnings(): string[];
-  /** Opens a session's sandbox when its turn has come. */
-  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  /** Opens a sandbox when its turn has come. Pods, which the cluster opens, have turns of their own. */
+  limitOpening<T>(policy: PolicyName, open: () => Promise<T>): Promise<T>;
   /** Returns the state for a heartbeat. */
   describe(): HostGate;
   close(): Promise<void>;
@@ -61,7 +63,9 @@ export interface Gate {
 /** Measures the host until closed. Resolves after the first measurement. */
 export async function openGate(options: GateOptions): Promise<Gate> {
   const { stateDirectory, thresholds, otherProblems, logger, onRoom } = options;
-  const limit = pLimit(OPENED_AT_A_TIME);
+  const [here, pods] = [pLimit(OPENED_AT_A_TIME), pLimit(PENDING_PODS)];
+  const waitingTurns = () => here.pendingCount + pods.pendingCount;
+  const opening = () => here.activeCount + pods.activeCount + waitingTurns();
   let room = await options.readRoom(stateDirectory);
   let shortages: string[] = [];
   let unmeasured = 0;
@@ -88,12 +92,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const { memory: before } = room;
     room = await options.readRoom(stateDirectory);
     if (hasRunOut([before, room.memory], thresholds.leastFree.memoryBytes)) ranOutOfMemory();
-    unmeasured = limit.activeCount + limit.pendingCount + coming;
+    unmeasured = opening() + coming;
     judge();
   };
   const rounds = repeat(measure, { everyMs: options.intervalMs ?? INTERVAL_MS });
 
-  const waiting = () => limit.pendingCount + coming;
+  const waiting = () => waitingTurns() + coming;
   const onBegun = () => {
     if (refusedLast) onRoom();
   };
@@ -101,8 +105,8 @@ export async function openGate(options: GateOptions): Promise<Gate> {
   const reason = (): string | undefined => {
     const found = problems();
     if (found.length > 0) return found.join(' ');
-    const opening = { sessions: unmeasured, waiting: waiting(), mostWaiting: MOST_WAITING };
-    return findPause(lesson, Date.now()) ?? findCrowd(room, opening, thresholds, reserve());
+    const crowd = { sessions: unmeasured, waiting: waiting(), mostWaiting: MOST_WAITING };
+    return findPause(lesson, Date.now()) ?? findCrowd(room, crowd, thresholds, reserve());
   };
   const places = () => countPlaces(room, { sessions: unmeasured }, thresholds, reserve());
   return {
@@ -124,9 +128,9 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     },
     ranOutOfMemory,
     warnings: () => describeLesson(lesson, reserve(), Date.now()),
-    limitOpening: (open) => limit(open).finally(onBegun),
+    limitOpening: (policy, open) => (isMovable(policy) ? pods : here)(open).finally(onBegun),
     describe: () => ({
-      ...{ reason: reason() ?? null, refusal, opening: limit.activeCount + limit.pendingCount },
+      ...{ reason: reason() ?? null, refusal, opening: opening() },
       ...{ freeMemoryBytes: room.memory.freeBytes, freeDiskBytes: room.disk?.freeBytes ?? null },
       ...{ leastMemoryBytes: reserve().leastBytes, sessionBytes: reserve().sessionBytes },
       ranOutAt: lesson === undefined ? null : new Date(lesson.at).toISOString(),

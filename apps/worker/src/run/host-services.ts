@@ -1,5 +1,5 @@
 import type { PlacementClass, SessionJobs } from '@shellfleet/placement';
-import type { FleetKeys, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { FleetKeys, PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Connected } from '@shellfleet/redis';
 import type { Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
@@ -70,7 +70,7 @@ export interface SessionHost extends HostServices {
   /** Returns the longest idle time of the tenant's sessions (ms), whatever their specs say. */
   mostIdleMs(tenant: string): number;
   /** Limits how many sandboxes of the host are opened at a time. */
-  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  limitOpening<T>(policy: PolicyName, open: () => Promise<T>): Promise<T>;
   readonly pools: Pick<WarmPools, 'take' | 'tend'>;
   /** Tells that a command or a sandbox was killed because the memory of the host ran out. */
   onHostMemory(): void;

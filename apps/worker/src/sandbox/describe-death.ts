@@ -2,7 +2,12 @@ import type { SandboxDeath } from './sandbox.ts';
 
 /** Returns how a sandbox ended, in words for a Result. Without a death, another sandbox took its place. */
 export function describeDeath(death: SandboxDeath | undefined): string {
-  switch (death?.reason) {
+  const { reason, detail } = death ?? {};
+  return detail === undefined ? describeReason(reason) : `${describeReason(reason)}: ${detail}`;
+}
+
+function describeReason(reason: SandboxDeath['reason'] | undefined): string {
+  switch (reason) {
     case undefined:
       return 'the sandbox was replaced';
     case 'oom':

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { keeperPath, launcherPath } from '@shellfleet/keeper';
 import type { SessionImages } from '@shellfleet/policy';
-import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
+import type { PolicyName } from '@shellfleet/protocol';
 import type { WorkerConfig } from '../config/config.ts';
 import type { HostMemory } from '../host/host-memory.ts';
 import type { Logger } from '../log/logger.ts';
@@ -11,6 +11,7 @@ import { createDockerSandboxes } from './docker/create-docker-sandboxes.ts';
 import { readLogin } from './docker/registry-logins.ts';
 import { type Enclosure, noEnclosure } from './host/enclosure.ts';
 import { createHostSandboxes, type HostSandboxes } from './host/host-sandboxes.ts';
+import { KubernetesSandboxes } from './kubernetes/kubernetes-sandboxes.ts';
 import { createPolicySandboxes } from './policy-sandboxes.ts';
 import type { Sandboxes, SandboxTransport } from './sandbox.ts';
 
@@ -30,9 +31,10 @@ export interface SandboxDirectories {
   codexSandboxes: string;
 }
 
-/** The settings, with the transport that was chosen for `auto`. */
-type ChosenConfig = Omit<WorkerConfig, 'transport'> & {
+/** The settings, with the transport that was chosen for `auto`, and the seal keys of the state directory. */
+type ChosenConfig = Omit<WorkerConfig, 'transport' | 'sealKeys'> & {
   transport: SandboxTransport;
+  sealKeys: string[];
   sessionImages?: SessionImages | undefined;
   hostMemory?: HostMemory;
 };
@@ -64,7 +66,7 @@ const OPENERS: Record<PolicyName, Opener> = {
 };
 
 export async function openDocker(
-  config: ChosenConfig,
+  config: Omit<ChosenConfig, 'sealKeys'>,
   { hostId, hostKey, sandboxes, imageRecord }: SandboxDirectories,
   logger: Logger,
 ): Promise<Sandboxes> {
@@ -126,8 +128,16 @@ export async function openCodexHost(
   );
 }
 
-async function openKubernetes(): Promise<Sandboxes> {
-  throw new ShellfleetError('SANDBOX_UNAVAILABLE', 'This version of the worker cannot make Pods yet.');
+async function openKubernetes(
+  config: ChosenConfig,
+  { hostId }: SandboxDirectories,
+  logger: Logger,
+): Promise<Sandboxes> {
+  const { kubernetes: cluster, sealKeys, namespace, images, defaultImage, sessionImages, redactFormats } = config;
+  if (cluster === undefined) throw new Error('the settings have no cluster');
+  const sandbox = config.file.allow;
+  const allowances = { cluster, images, defaultImage, sessionImages, sandbox, redactFormats };
+  return new KubernetesSandboxes({ namespace, hostId, api: cluster.api, allowances, sealKeys, logger });
 }
 
 /** Opens a policy without containers. Each has its own directory, because it removes unused control groups there. */
@@ -160,6 +170,10 @@ async function openOnHost(
 }
 
 /** Returns the most memory, CPUs and processes of this host that one session may have. */
-export function toSessionBounds(config: WorkerConfig): { memoryBytes: number; cpus: number; pids: number } {
+export function toSessionBounds(config: Pick<WorkerConfig, 'hostMemoryBytes' | 'hostCpus'>): {
+  memoryBytes: number;
+  cpus: number;
+  pids: number;
+} {
   return { memoryBytes: config.hostMemoryBytes, cpus: config.hostCpus, pids: MOST_PIDS };
 }

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import type { Examination } from '@shellfleet/keeper';
 import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostImage, HostOffer, ResolvedSessionSpec, RunningPull } from '@shellfleet/protocol';
 import type { SandboxUse } from '../host/tenant-use.ts';
@@ -63,6 +62,8 @@ export interface SandboxDeath {
    */
   reason: 'oom' | 'host-memory' | 'disk' | 'removed' | 'killed' | 'exited';
   exitCode: number | null;
+  /** Words of whatever ended it, for the message about the loss. */
+  detail?: string;
 }
 
 /** A sandbox that may have no session yet. */
@@ -73,6 +74,8 @@ export interface UnassignedSandbox {
   readonly image?: SandboxImage;
   /** Kind and name, for messages. */
   readonly description: string;
+  /** Name of the cluster's node that runs it. Absent on a worker's own host, and until it has one. */
+  readonly node?: string | undefined;
   /** Creation time in ms, by the clock of this host. */
   readonly createdAt: number;
   /** KEEPER_PROTOCOL_VERSION of the worker that created the sandbox, and so of its keeper. Compared on adoption. */
@@ -89,12 +92,8 @@ export interface UnassignedSandbox {
    * Not called for adopted sandboxes.
    */
   start(): Promise<void>;
-  /**
-   * Called when the keeper was claimed and nothing has run in the sandbox yet. `examine` asks the keeper what the
-   * kernel enforces, and which addresses it reaches. Throws SANDBOX_UNAVAILABLE if that is less than the plan. Absent
-   * where the program that makes the sandbox enforces the plan or fails.
-   */
-  prove?(examine: (probes: readonly string[]) => Promise<Examination>): Promise<void>;
+  /** Returns what the start waits for, in the words of the cluster; undefined if there are none. */
+  waitsFor?(): string | undefined;
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
   /**
@@ -201,6 +200,9 @@ export interface SandboxImages {
   prune(options: { dryRun: boolean }): Promise<HostImage[]>;
 }
 
+/** Returns the host of a session, '' without one, and its last sandbox; undefined if the session is gone. */
+export type OwnerOf = (session: SessionRef) => Promise<{ host: string; sandboxId: string } | undefined>;
+
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
   /** Checks the spec against the operator's settings and creates the sandbox, not started. Throws MissingImage. */
@@ -229,8 +231,11 @@ export interface Sandboxes {
   setDiskQuotas?(hasQuotas: boolean): void;
   /** Returns why no sandbox can be created at present, as a sentence; undefined when one can. */
   problem(): string | undefined;
-  /** Removes sandboxes of this host without a session here, and sandboxes of hosts that are gone. Returns how many. */
-  sweep(isGone: (hostId: string) => Promise<boolean>): Promise<number>;
+  /**
+   * Removes sandboxes of this host without a session here, and sandboxes of hosts that are gone. Returns how many.
+   * `ownerOf` is for sandboxes that belong to no host.
+   */
+  sweep(isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<number>;
   /** Removes what exceeds the bounds, and returns the containers that stay kept for a post-mortem. */
   listKept?(): Promise<KeptContainer[]>;
   removeKept?(session: SessionRef): Promise<void>;

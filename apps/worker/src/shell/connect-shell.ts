@@ -3,16 +3,9 @@ import type { Duplex } from 'node:stream';
 import { abortable } from '@shellfleet/concurrency';
 import { describeKeeperExit, OLDEST_KEEPER_PROTOCOL } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
-import type { UnassignedSandbox } from '../sandbox/sandbox.ts';
-import {
-  type ClaimedKeeper,
-  claimKeeper,
-  EndedUnclaimed,
-  type KeeperClaim,
-  type KeeperConnection,
-  protocolMismatch,
-} from './keeper-connection.ts';
-import { toShell } from './keeper-shell.ts';
+import type { SandboxDeath, UnassignedSandbox } from '../sandbox/sandbox.ts';
+import { type ClaimOptions, EndedUnclaimed, type KeeperClaim, protocolMismatch } from './keeper-connection.ts';
+import { openKeeperShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
 import { listenForKeeper } from './transport/socket.ts';
@@ -26,23 +19,30 @@ export interface ConnectShellOptions {
   start: boolean;
   /** Receives the messages of the keeper's own log while the shell is connected. */
   onMessage: (message: string) => void;
+  /** Gives up when it aborts, also while the sandbox waits for its start. */
+  signal?: AbortSignal | undefined;
 }
 
 /** Connects to the shell. Rejects with PROTOCOL_MISMATCH for another version's sandbox, and with FencedOff. */
 export async function connectShell(sandbox: UnassignedSandbox, options: ConnectShellOptions): Promise<Shell> {
-  const claimed = await connectKeeper(sandbox, options);
-  if (claimed.hello.state !== 'no-shell') return toShell(claimed);
-  claimed.connection.close('released');
-  throw startFailed(`No shell runs in the ${sandbox.description}: ${claimed.hello.problem}.`);
+  const shell = await connectKeeper(sandbox, options, openKeeperShell);
+  if (shell.hello.state !== 'no-shell') return shell;
+  shell.disconnect();
+  throw startFailed(`No shell runs in the ${sandbox.description}: ${shell.hello.problem}.`);
 }
 
-/**
- * Connects to the keeper and claims it. Before anything runs in a sandbox, it is proven. Rejects like `connectShell`.
- */
-export async function connectKeeper(sandbox: UnassignedSandbox, options: ConnectShellOptions): Promise<ClaimedKeeper> {
+/** Connects to the keeper and claims it with `claimWith`. Rejects like `connectShell`. */
+export async function connectKeeper<T>(
+  sandbox: UnassignedSandbox,
+  options: ConnectShellOptions,
+  claimWith: (options: ClaimOptions) => Promise<T>,
+): Promise<T> {
   // A newer keeper tells itself whether it works with this version.
   if (sandbox.keeperProtocol < OLDEST_KEEPER_PROTOCOL) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
+  const abort = () => giveUp.abort(options.signal?.reason);
+  options.signal?.addEventListener('abort', abort, { once: true });
+  if (options.signal?.aborted) abort();
   const dialing = { problem: '' };
   const setDeadline = () =>
     setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs, dialing)), options.deadlineMs);
@@ -58,10 +58,10 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
     started.catch((error: unknown) => giveUp.abort(error));
     return started;
   };
-  void sandbox.died.then(async ({ exitCode }) => {
+  void sandbox.died.then(async (death) => {
     // A failed start is a better reason than the death that it causes.
     await started?.catch(() => undefined);
-    giveUp.abort(deadOnArrival(sandbox, exitCode));
+    giveUp.abort(deadOnArrival(sandbox, death));
   });
   try {
     const claim = {
@@ -70,13 +70,11 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
       signal: giveUp.signal,
       onMessage: options.onMessage,
     };
-    const claimed = await connect(sandbox, { ...claim, dialing }, options.start ? start : undefined);
-    // The worker that started the sandbox may have died before.
-    if (claimed.hello.begunCount === 0) await prove(sandbox, claimed.connection, giveUp.signal);
-    return claimed;
+    return await connect(sandbox, { ...claim, dialing }, claimWith, options.start ? start : undefined);
   } finally {
     isOver = true;
     clearTimeout(timer);
+    options.signal?.removeEventListener('abort', abort);
   }
 }
 
@@ -85,60 +83,52 @@ interface Dialing {
   problem: string;
 }
 
-async function connect(
+async function connect<T>(
   { link }: UnassignedSandbox,
   { dialing, ...claim }: KeeperClaim & { signal: AbortSignal; dialing: Dialing },
+  claimWith: (options: ClaimOptions) => Promise<T>,
   start: (() => Promise<void>) | undefined,
-): Promise<ClaimedKeeper> {
+): Promise<T> {
   const { token, signal } = claim;
   if (link.type === 'attach') {
     if (link.opensAfterStart) await start?.();
     const stream = await unlessAborted(link.open(), signal);
     const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
     if (!link.opensAfterStart) await start?.();
-    return claimKeeper({ ...claim, transport });
+    return claimWith({ ...claim, transport });
   }
   if (link.type === 'tcp') {
-    await start?.();
+    if (start !== undefined) await abortable(start(), signal);
     const dialer = new KeeperDialer(link, (problem) => {
       dialing.problem = problem;
     });
-    return claimFirst(() => dialer.connect(signal), claim);
+    return claimFirst(() => dialer.connect(signal), claim, claimWith);
   }
   // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     // The keeper connects before the engine has written down that the container runs. The signal reports a failure.
     void start?.();
-    return await claimFirst(() => listener.accept({ signal }), claim);
+    return await claimFirst(() => listener.accept({ signal }), claim, claimWith);
   } finally {
     listener.close();
   }
 }
 
 /** Claims the keeper over the first connection that lasts. */
-async function claimFirst(
+async function claimFirst<T>(
   nextTransport: () => Promise<Transport & { isLast?: boolean }>,
   claim: KeeperClaim & { signal: AbortSignal },
-): Promise<ClaimedKeeper> {
+  claimWith: (options: ClaimOptions) => Promise<T>,
+): Promise<T> {
   for (;;) {
     const transport = await nextTransport();
     try {
-      return await claimKeeper({ ...claim, transport });
+      return await claimWith({ ...claim, transport });
     } catch (error) {
       // The keeper ends a silent connection, for example while this process stands still, and can be reached again.
       if (!(error instanceof EndedUnclaimed) || transport.isLast || claim.signal.aborted) throw error;
     }
-  }
-}
-
-/** Lets the sandbox refuse itself for what its keeper finds unenforced. */
-async function prove(sandbox: UnassignedSandbox, connection: KeeperConnection, signal: AbortSignal): Promise<void> {
-  try {
-    await sandbox.prove?.((probes) => connection.examine(probes, signal));
-  } catch (error) {
-    connection.close('released');
-    throw signal.aborted ? signal.reason : error;
   }
 }
 
@@ -156,8 +146,9 @@ function tooLate({ description }: UnassignedSandbox, deadlineMs: number, { probl
   return startFailed(`The keeper in the ${description} did not answer within ${deadlineMs} ms.${last}`);
 }
 
-function deadOnArrival({ description }: UnassignedSandbox, exitCode: number | null): ShellfleetError {
-  const why = describeKeeperExit(exitCode) ?? "Is it made for this machine's architecture?";
+function deadOnArrival({ description }: UnassignedSandbox, { exitCode, detail }: SandboxDeath): ShellfleetError {
+  const cause = detail && `The cause: ${detail}.`;
+  const why = cause ?? describeKeeperExit(exitCode) ?? "Is it made for this machine's architecture?";
   return startFailed(`The ${description} ended before its keeper answered. ${why}`);
 }
 

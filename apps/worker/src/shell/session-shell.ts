@@ -1,5 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type ColdReason, type Outcome, type ResolvedSessionSpec, ShellfleetError, SPANS } from '@shellfleet/protocol';
+import {
+  type ColdReason,
+  type Outcome,
+  type PolicyName,
+  type ResolvedSessionSpec,
+  ShellfleetError,
+  SPANS,
+} from '@shellfleet/protocol';
 import type { SessionEgress } from '../egress/session-egress.ts';
 import type { TenantUses } from '../host/tenant-use.ts';
 import type { Logger } from '../log/logger.ts';
@@ -53,7 +60,7 @@ export interface SessionShellDeps {
   /** Proxy of the session's network, if that is limited. */
   egress?: SessionEgress | undefined;
   /** Limits how many sandboxes this host starts at a time. Too many delay each other. */
-  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  limitOpening<T>(policy: PolicyName, open: () => Promise<T>): Promise<T>;
   /** Traces the steps of an opening, if this host traces. */
   traces?: Pick<SessionTraces, 'step'> | undefined;
   logger: Logger;
@@ -392,7 +399,7 @@ export class SessionShell {
 
   /** Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
   async #create(signal: AbortSignal): Promise<void> {
-    const open = () => this.#deps.limitOpening(() => this.#openNow(signal));
+    const open = () => this.#deps.limitOpening(this.#deps.spec.policy.type, () => this.#openNow(signal));
     this.#pull = undefined;
     for (let pulls = 0; ; pulls++) {
       try {
@@ -419,7 +426,7 @@ export class SessionShell {
     await this.#deps.uses.begin(ref.tenant, sandbox, { isAdopted: false });
     try {
       await this.#offerEgress(sandbox);
-      const connect = () => this.#connect(sandbox, spec.startupTimeoutMs, { start: true });
+      const connect = () => this.#connect(sandbox, spec.startupTimeoutMs, { start: true, signal });
       await this.#step(SPANS.connectKeeper, connect);
     } catch (error) {
       await this.abandon();
@@ -467,14 +474,16 @@ export class SessionShell {
   async #connect(
     sandbox: Sandbox,
     deadlineMs: number,
-    { start = false, onHello }: { start?: boolean; onHello?: () => void } = {},
+    { start = false, signal, onHello }: { start?: boolean; signal?: AbortSignal; onHello?: () => void } = {},
   ): Promise<ShellHello> {
     const onMessage = this.#reporterOf(sandbox);
     const { fence, movable } = this.#deps;
-    const shell = await connectShell(sandbox, { fence, deadlineMs, start, onMessage }).catch((error: unknown) => {
-      if (error instanceof FencedOff) movable?.onFencedOff();
-      throw error;
-    });
+    const shell = await connectShell(sandbox, { fence, deadlineMs, start, onMessage, signal }).catch(
+      (error: unknown) => {
+        if (error instanceof FencedOff) movable?.onFencedOff();
+        throw error;
+      },
+    );
     // A shell that was left while it was connected belongs to its next owner.
     if (this.#isLeft) shell.disconnect();
     this.#refuseLeft();

@@ -62,13 +62,13 @@ export async function openServices(
   if (clockProblem !== undefined) logger.warn({ problem: clockProblem }, 'host.clock-off');
   const sessionImages = await readSessionImages(settings.stateDirectory, version);
   const hostMemory = new HostMemory(settings.leastFree.memoryBytes);
+  const sealKeys = settings.sealKeys ?? [await readSealKey(settings.stateDirectory, createSealKey)];
   const [sandboxes, tools] = await Promise.all([
     chooseTransport(settings, directory, logger).then((transport) =>
-      openPolicies({ ...settings, transport, sessionImages, hostMemory }, directory, logger),
+      openPolicies({ ...settings, transport, sealKeys, sessionImages, hostMemory }, directory, logger),
     ),
     loadTools(settings.tools, settings.toolEnv, toolMark(namespace, hostId), logger),
   ]);
-  const sealKeys = settings.sealKeys ?? [await readSealKey(settings.stateDirectory, createSealKey)];
   const { retentionMs } = settings;
   const audit = await openAudit({
     ...{

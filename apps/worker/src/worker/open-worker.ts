@@ -127,7 +127,7 @@ export async function openWorker(services: HostServices, options: WorkerOptions)
   const host = await createSessionHost(services, options, {
     fleetConfiguration,
     takesNew: () => !isDraining() && gate.problems().length === 0,
-    limitOpening: (open) => gate.limitOpening(open),
+    limitOpening: (policy, open) => gate.limitOpening(policy, open),
     pools,
     onHostMemory: () => gate.ranOutOfMemory(),
     onAsked(tenant) {

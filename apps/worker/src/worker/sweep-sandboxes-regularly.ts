@@ -1,5 +1,8 @@
 import { type Repetition, repeat } from '@shellfleet/concurrency';
+import { readSandboxOwner } from '@shellfleet/mailbox';
+import { sessionKeys } from '@shellfleet/protocol';
 import type { SessionHost } from '../run/host-services.ts';
+import type { OwnerOf } from '../sandbox/sandbox.ts';
 
 export interface SweepTimes {
   intervalMs: number;
@@ -10,11 +13,13 @@ const USUAL_TIMES: SweepTimes = { intervalMs: 60_000, goneMs: 600_000 };
 
 /** Removes sandboxes without a session, or of hosts that the fleet has forgotten, every minute until closed. */
 export function sweepSandboxesRegularly(host: SessionHost, times = USUAL_TIMES): Repetition {
-  const { sandboxes, kept, logger } = host;
+  const { sandboxes, kept, redis, logger } = host;
   const isGone = createGoneCheck(host, times);
+  const ownerOf: OwnerOf = ({ namespace, tenant, session }) =>
+    readSandboxOwner(redis, sessionKeys(namespace, tenant, session));
   const sweep = async () => {
     if (sandboxes.problem() !== undefined) return;
-    const removed = await sandboxes.sweep(isGone);
+    const removed = await sandboxes.sweep(isGone, ownerOf);
     if (removed > 0) logger.warn({ removed }, 'sandbox.reaped');
     await kept.refresh();
   };

@@ -111,6 +111,19 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
   };
 }
 
+/**
+ * Reads the owner of an open session, '' without one, and the sandbox of its last ready shell, '' without one.
+ * Undefined when the session is gone or closed.
+ */
+export async function readSandboxOwner(
+  redis: Redis,
+  keys: SessionKeys,
+): Promise<{ host: string; sandboxId: string } | undefined> {
+  const [phase, host, shell] = await redis.hmget(keys.state, 'phase', 'host', 'shell').catch(throwQueueError);
+  if (!phase || phase === 'closed') return undefined;
+  return { host: host ?? '', sandboxId: shell?.split(' ')[1] ?? '' };
+}
+
 /** Returns true for a head that is not held, like the prelude's `runnable`. */
 export function isRunnable(head: string | null, held: string | null | undefined): boolean {
   return head !== null && head !== held;

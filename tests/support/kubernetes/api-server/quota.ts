@@ -89,6 +89,9 @@ function usageOf(resource: string, { spec }: { spec?: unknown; metadata: object 
   return usage;
 }
 
+/** Returns what the scheduler counts of a Pod. */
+export const podRequests = (spec: PodSpec): Amounts => podResources(spec).requests;
+
 /** Returns the requests and limits of a whole Pod: the sum of its containers, or the largest init container. */
 function podResources({ containers, initContainers = [], overhead = {} }: PodSpec) {
   const total = (kind: 'requests' | 'limits'): Amounts => {

@@ -6,11 +6,13 @@ import { Access, ANONYMOUS, pathRefusal, refusal, type User } from './access.ts'
 import type { Surroundings } from './admission.ts';
 import type { Certificates } from './certificates.ts';
 import { startControllers } from './controllers.ts';
+import { deleteObject } from './deletion.ts';
 import { discover } from './discovery.ts';
 import { type Fault, Faults, type Filter, type SeenRequest } from './faults.ts';
 import { Listing } from './listing.ts';
 import { answer } from './objects.ts';
 import { type ObjectRequest, parseRequest, readBody } from './requests.ts';
+import { RESOURCES } from './resources.ts';
 import { ApiFailure, internalError, unauthorized, unknownPath } from './status.ts';
 import { Store } from './store.ts';
 import { Watches, type WatchOptions } from './watching.ts';
@@ -82,6 +84,12 @@ export class ApiServer {
     const made = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name, namespace }, spec: { hard }, status: {} };
     if (!this.store.create('resourcequotas', made))
       this.store.update('resourcequotas', namespace, name, (quota) => ({ ...quota, spec: { hard } }));
+  }
+
+  /** Deletes a Pod with its own grace, as a controller does. */
+  deletePod(namespace: string, name: string): void {
+    const type = RESOURCES.find(({ resource }) => resource === 'pods');
+    if (type) deleteObject(this.store, type, namespace, name, {});
   }
 
   /** Answers the next requests that pass the filter by a fault. */

@@ -1,4 +1,10 @@
-import { ATTRIBUTES, type HostPool, type ResolvedSessionSpec, sessionSpecSchema } from '@shellfleet/protocol';
+import {
+  ATTRIBUTES,
+  type HostPool,
+  type PolicyName,
+  type ResolvedSessionSpec,
+  sessionSpecSchema,
+} from '@shellfleet/protocol';
 import type { PoolSettings } from '../../config/pools-section.ts';
 import type { Logger } from '../../log/logger.ts';
 import { removeSandbox, sandboxFields } from '../../sandbox/remove-sandbox.ts';
@@ -16,7 +22,7 @@ export interface WarmPoolDeps {
   spares: SpareSandboxes;
   sandboxes: Pick<Sandboxes, 'pull'>;
   /** Limits how many sandboxes of the host are opened at a time. */
-  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  limitOpening<T>(policy: PolicyName, open: () => Promise<T>): Promise<T>;
   logger: Logger;
   /** Reports that a ready sandbox has ended. */
   onLost(): void;
@@ -115,7 +121,7 @@ export class WarmPool {
   async fill(): Promise<void> {
     this.#opening += 1;
     try {
-      const warm = await this.#deps.limitOpening(() => this.#open());
+      const warm = await this.#deps.limitOpening(this.#spec.policy.type, () => this.#open());
       this.#failures = 0;
       this.#problem = undefined;
       this.#keep(warm);

@@ -50,7 +50,7 @@ async function start(min: number, max: number): Promise<void> {
   pools = new WarmPools({
     settings: [{ image: 'default', policy: 'docker', limits: {}, network: 'restricted', min, max }],
     sandboxes: { spares: { keyOf: async () => key, create }, pull, problem: () => undefined },
-    limitOpening: (open) => open(),
+    limitOpening: (_policy, open) => open(),
     room: () => room,
     logger: pino({ level: 'silent' }),
   });

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { type Repetition, repeat } from '@shellfleet/concurrency';
-import type { ColdReason, HostPool, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { ColdReason, HostPool, PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { PoolSettings } from '../../config/pools-section.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Sandbox, Sandboxes, SandboxImage, SessionRef } from '../../sandbox/sandbox.ts';
@@ -33,7 +33,7 @@ export interface PoolRoom {
 export interface WarmPoolsDeps {
   settings: readonly PoolSettings[];
   sandboxes: Pick<Sandboxes, 'spares' | 'pull' | 'problem'>;
-  limitOpening<T>(open: () => Promise<T>): Promise<T>;
+  limitOpening<T>(policy: PolicyName, open: () => Promise<T>): Promise<T>;
   room(): PoolRoom;
   logger: Logger;
 }

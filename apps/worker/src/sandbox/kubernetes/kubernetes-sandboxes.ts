@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type KubernetesAllowances,
+  type KubernetesPlan,
+  planKubernetes,
+  podSelector,
+  toClaim,
+  toPod,
+} from '@shellfleet/policy';
+import { parseKeyspace, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import { z } from 'zod';
+import type { Logger } from '../../log/logger.ts';
+import type { CreateOptions, FoundSandbox, OwnerOf, Sandbox, Sandboxes, SessionRef } from '../sandbox.ts';
+import { ApiClient, type ApiResource, type ApiTimes } from './api/api-client.ts';
+import { isNoObject } from './api/api-errors.ts';
+import type { ApiSettings } from './api/credentials.ts';
+import { describeUnreachable, toClusterError } from './cluster-errors.ts';
+import { type FleetOwner, findFleetOwner } from './fleet-lease.ts';
+import {
+  creatorOf,
+  isOfSession,
+  keeperProtocolOf,
+  PodIdentity,
+  type PodKeys,
+  sessionOf,
+  toPodName,
+} from './pod-names.ts';
+import { PodSandbox } from './pod-sandbox.ts';
+import { type Pod, podSchema } from './pod-schema.ts';
+import { readPodState } from './pod-state.ts';
+import { PODS, Pods } from './pods.ts';
+import { CLAIMS } from './start-pod.ts';
+
+/** Token of every keeper that listens. */
+const NO_TOKEN = '0'.repeat(64);
+/** Age from which a Pod is swept that Redis does not know. Its session may have been opened a moment ago. */
+const SWEEP_FROM_MS = 60_000;
+
+export interface KubernetesSandboxesOptions {
+  /** Keyspace of the fleet. */
+  namespace: string;
+  hostId: string;
+  api: ApiSettings;
+  allowances: KubernetesAllowances;
+  /** The first one makes new Pods, and the others reach older ones. */
+  sealKeys: readonly string[];
+  logger?: Logger;
+  apiTimes?: ApiTimes;
+  /** Factor of the times between attempts to create a Pod. Default: 1. */
+  slowness?: number;
+}
+
+/** Sessions of a fleet as Pods of one namespace, which any of its workers reaches. */
+export class KubernetesSandboxes implements Sandboxes {
+  readonly #options: KubernetesSandboxesOptions;
+  readonly #client: ApiClient;
+  readonly #identity: PodIdentity;
+  readonly #fleetId: string;
+  /** Names of the Pods that this process creates or uses. */
+  readonly #used = new Set<string>();
+  #pods: Pods | undefined;
+  #owner: FleetOwner | undefined;
+
+  constructor(options: KubernetesSandboxesOptions) {
+    const { namespace } = options.allowances.cluster;
+    this.#options = options;
+    this.#client = new ApiClient(options.api, namespace, options.apiTimes);
+    this.#fleetId = parseKeyspace(options.namespace).fleetId;
+    this.#identity = new PodIdentity({ ...options, fleetId: this.#fleetId, namespace });
+  }
+
+  /** Begins to follow the Pods of the fleet, at the first call. */
+  async check(): Promise<void> {
+    try {
+      this.#owner = await this.#findOwner();
+      this.#pods ??= await Pods.open(this.#client, this.#selector(), this.#options.logger);
+    } catch (error) {
+      throw toClusterError(error, 'to list the Pods of the fleet');
+    }
+  }
+
+  async create(session: SessionRef, spec: ResolvedSessionSpec, { beside }: CreateOptions = {}): Promise<Sandbox> {
+    const plan = planKubernetes(spec, this.#options.allowances);
+    if (beside !== undefined) throw withoutSecondPod();
+    const id = randomBytes(6).toString('hex');
+    const { names, keys } = this.#identity.name(id, session, await this.#knownOwner());
+    return this.#toSandbox({ id, session, keys, createdAt: Date.now(), keeperProtocol: names.keeperProtocol }, plan);
+  }
+
+  /** No Pod is a single worker's: see `find`. */
+  async list(): Promise<FoundSandbox[]> {
+    return [];
+  }
+
+  /** Throws while it cannot be known whether the Pod is there. */
+  async find(session: SessionRef, sandboxId: string): Promise<FoundSandbox | undefined> {
+    const name = toPodName(sandboxId);
+    const pod = this.#openPods().get(name) ?? (await this.#ask(name));
+    if (pod === undefined || !isOfSession(pod, session)) return undefined;
+    const keys = this.#identity.keysOf(pod);
+    if (keys === undefined) throw withoutKey(name);
+    const { type } = readPodState(pod);
+    const createdAt = Date.parse(pod.metadata.creationTimestamp);
+    const sandbox = this.#toSandbox({ id: sandboxId, session, keys, createdAt, keeperProtocol: keeperProtocolOf(pod) });
+    if (type === 'running') sandbox.follow();
+    return { sandbox, state: type === 'running' ? 'running' : type === 'pending' ? 'created' : 'dead' };
+  }
+
+  async pull(): Promise<void> {
+    // The kubelets pull.
+  }
+
+  problem(): string | undefined {
+    const problem = this.#pods?.problem;
+    return problem === undefined ? undefined : describeUnreachable(problem);
+  }
+
+  async sweep(isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<number> {
+    this.#owner = await this.#findOwner();
+    const candidates = this.#openPods()
+      .values()
+      .filter((pod) => this.#mayBeLeft(pod));
+    const left = new Set<string>();
+    for (const pod of candidates) if (await this.#isLeft(pod, isGone, ownerOf)) left.add(pod.metadata.name);
+    // Before the Pods, with which their claims stay until the Pods are gone.
+    for (const name of await this.#listClaims()) {
+      const isUsed = this.#used.has(name) || this.#openPods().get(name) !== undefined;
+      if (isUsed && !left.has(name)) continue;
+      left.add(name);
+      await this.#delete(CLAIMS, name);
+    }
+    for (const name of left) await this.#delete(PODS, name);
+    return left.size;
+  }
+
+  async close(): Promise<void> {
+    await this.#pods?.close();
+    this.#client.close();
+  }
+
+  #toSandbox(
+    of: { id: string; session: SessionRef; keys: PodKeys; createdAt: number; keeperProtocol: number },
+    plan?: KubernetesPlan,
+  ): PodSandbox {
+    const name = toPodName(of.id);
+    const { port, workspace } = this.#options.allowances.cluster;
+    const sandbox = new PodSandbox({
+      ...{ id: of.id, name, session: of.session, createdAt: of.createdAt, keeperProtocol: of.keeperProtocol, port },
+      link: { ...of.keys, token: NO_TOKEN },
+      start: {
+        ...{ client: this.#client, pods: this.#openPods(), slowness: this.#options.slowness ?? 1 },
+        manifests: async () => this.#manifests(of.id, of.session, plan),
+      },
+      hasClaim: workspace.type === 'persistentVolumeClaim',
+    });
+    this.#used.add(name);
+    void sandbox.died.then(() => this.#used.delete(name));
+    return sandbox;
+  }
+
+  /** Returns the Pod with the owner as of now: one that was replaced would have the cluster delete the Pod at once. */
+  async #manifests(id: string, session: SessionRef, plan: KubernetesPlan | undefined) {
+    if (plan === undefined) throw new Error('a Pod that was found is not created again');
+    const { names } = this.#identity.name(id, session, await this.#knownOwner());
+    const pod = toPod(plan, names);
+    const annotations = { ...pod.metadata.annotations, ...this.#identity.annotationsOf(session) };
+    return { pod: { ...pod, metadata: { ...pod.metadata, annotations } }, claim: toClaim(plan, names) };
+  }
+
+  /** Asks the server for a Pod that the watch has not shown. Throws when the watch is late. */
+  async #ask(name: string): Promise<Pod | undefined> {
+    try {
+      await this.#client.get(PODS, name, podSchema);
+    } catch (error) {
+      if (isNoObject(error)) return undefined;
+      throw toClusterError(error, 'to read a Pod');
+    }
+    throw new ShellfleetError('SANDBOX_UNAVAILABLE', `The watch has not shown the Pod ${name} yet.`);
+  }
+
+  #mayBeLeft({ metadata }: Pod): boolean {
+    return isOld(metadata) && metadata.deletionTimestamp === undefined && !this.#used.has(metadata.name);
+  }
+
+  /** Tells whether no session has the Pod, or will have it. */
+  async #isLeft(pod: Pod, isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<boolean> {
+    const session = sessionOf(pod, this.#options.namespace);
+    if (session === undefined) return isGone(creatorOf(pod));
+    const owner = await ownerOf(session);
+    if (owner === undefined) return true;
+    // Another host may open the session at present. It removes what it does not use.
+    if (owner.host !== '' && owner.host !== this.#options.hostId) return false;
+    return toPodName(owner.sandboxId) !== pod.metadata.name;
+  }
+
+  /** Returns the names of the fleet's claims that are old enough for a sweep. */
+  async #listClaims(): Promise<string[]> {
+    if (this.#options.allowances.cluster.workspace.type !== 'persistentVolumeClaim') return [];
+    const { items } = await this.#client.list(CLAIMS, this.#selector(), claimSchema);
+    return items.filter(({ metadata }) => isOld(metadata)).map(({ metadata }) => metadata.name);
+  }
+
+  async #delete(resource: ApiResource, name: string): Promise<void> {
+    await this.#client.delete(resource, name).catch((error: unknown) => {
+      if (!isNoObject(error)) throw error;
+    });
+  }
+
+  #findOwner(): Promise<FleetOwner> {
+    return findFleetOwner(this.#client, this.#options.allowances.cluster.lease, this.#fleetId);
+  }
+
+  async #knownOwner(): Promise<FleetOwner> {
+    this.#owner ??= await this.#findOwner();
+    return this.#owner;
+  }
+
+  #selector(): string {
+    return podSelector({ fleet: this.#fleetId });
+  }
+
+  #openPods(): Pods {
+    if (this.#pods === undefined) throw new Error('the Pods of the fleet are followed from check() on');
+    return this.#pods;
+  }
+}
+
+const isOld = ({ creationTimestamp }: { creationTimestamp: string }) =>
+  Date.now() - Date.parse(creationTimestamp) > SWEEP_FROM_MS;
+
+const claimSchema = z.object({ metadata: z.object({ name: z.string(), creationTimestamp: z.string() }) });
+
+function withoutSecondPod(): ShellfleetError {
+  const message = 'commands leave no sandbox under the policy kubernetes';
+  return new ShellfleetError('SANDBOX_UNAVAILABLE', `The host cannot create a second Pod of a session: ${message}.`, {
+    issues: [{ path: 'policy', message }],
+  });
+}
+
+const withoutKey = (name: string) =>
+  new ShellfleetError('SEAL_KEY_UNKNOWN', `This worker has not the seal key that made the Pod ${name}.`);

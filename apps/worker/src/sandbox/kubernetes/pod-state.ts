@@ -1,0 +1,127 @@
+import { SHELL_CONTAINER } from '@shellfleet/policy';
+import type { SandboxDeath } from '../sandbox.ts';
+import type { ContainerStatus, Pod } from './pod-schema.ts';
+
+export type PodState =
+  /** The shell's container has not begun. `waitsFor`: the words of the scheduler or the kubelet, if there are any. */
+  | { type: 'pending'; waitsFor: string | undefined }
+  | { type: 'running'; address: string }
+  /** The kubelet cannot start the Pod, and will not be able to later. */
+  | { type: 'refused'; for: 'image' | 'container'; image: string; words: string }
+  /** The node did not accept the Pod, of which nothing has begun. Another one may be accepted. */
+  | { type: 'rejected'; words: string }
+  | { type: 'dead'; death: SandboxDeath };
+
+/** Reasons for which a kubelet has no image. It tries again, but a session is told at once. */
+const NO_IMAGE = new Set([
+  ...['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError'],
+  ...['RegistryUnavailable', 'SignatureValidationFailed'],
+]);
+const NO_CONTAINER = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
+/** Words of a runtime that is slow. The kubelet's next attempt can succeed. */
+const PASSES = /deadline exceeded|is reserved for/i;
+/** Words of an eviction for the storage of the Pod or of its node. */
+const STORAGE = /ephemeral(?:-| local )storage|EmptyDir volume/i;
+const MOST_WORDS = 500;
+
+/** Returns the state of a Pod that is there. */
+export function readPodState(pod: Pod): PodState {
+  const { status } = pod;
+  const shell = shellOf(pod);
+  const isOver = status.phase === 'Failed' || status.phase === 'Succeeded';
+  if (isOver || shell?.state.terminated !== undefined) return readEnd(pod, isOver);
+  if (shell?.state.running !== undefined && status.podIP !== undefined) {
+    return { type: 'running', address: status.podIP };
+  }
+  return findRefusal(pod) ?? { type: 'pending', waitsFor: waitsFor(pod) };
+}
+
+/** Returns how a Pod ended that is over, or was deleted. */
+export function readDeath(pod: Pod): SandboxDeath {
+  const { status, metadata, spec } = pod;
+  const terminated = shellOf(pod)?.state.terminated;
+  const exitCode = terminated?.exitCode ?? null;
+  if (terminated?.reason === 'OOMKilled') return { reason: 'oom', exitCode };
+  const node = spec.nodeName === undefined ? 'its node' : `the node ${spec.nodeName}`;
+  const killed = (what: string, words = '') => ({ reason: 'killed' as const, exitCode, detail: join(what, words) });
+  if (status.reason === 'Evicted') {
+    const detail = join(`${node} evicted its Pod`, status.message);
+    return { reason: STORAGE.test(status.message) ? 'disk' : 'killed', exitCode, detail };
+  }
+  if (status.reason === 'DeadlineExceeded') return killed('its Pod reached the age at which the kubelet ends it');
+  const disruption = status.conditions.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
+  if (disruption !== undefined) return killed(describeDisruption(disruption.reason, node), disruption.message);
+  if (metadata.deletionTimestamp !== undefined) return { reason: 'removed', exitCode };
+  // Such as a node that shuts down.
+  if (status.reason !== '') return killed(`${node} ended its Pod (${status.reason})`, status.message);
+  return { reason: 'exited', exitCode };
+}
+
+function readEnd(pod: Pod, isOver: boolean): PodState {
+  const { reason, message } = pod.status;
+  const begun = [...pod.status.initContainerStatuses, ...pod.status.containerStatuses].filter(hasBegun);
+  if (isOver && begun.length === 0 && reason !== '' && reason !== 'DeadlineExceeded')
+    return { type: 'rejected', words: join(`its node did not accept its Pod (${reason})`, message) };
+  const failed = pod.status.initContainerStatuses.find(({ state }) => (state.terminated?.exitCode ?? 0) !== 0);
+  const shell = shellOf(pod);
+  if (failed !== undefined && (shell === undefined || !hasBegun(shell)) && reason === '')
+    return refuse(pod, 'container', failed, `it ended with ${failed.state.terminated?.exitCode}`);
+  return { type: 'dead', death: readDeath(pod) };
+}
+
+function describeDisruption(reason: string, node: string): string {
+  switch (reason) {
+    case 'PreemptionByScheduler':
+      return `the scheduler ended its Pod on ${node} for one of a higher priority`;
+    case 'DeletionByTaintManager':
+      return `${node} does not answer or takes no such Pods any more`;
+    case 'EvictionByEvictionAPI':
+      return `its Pod was evicted from ${node}, which is drained`;
+    case 'DeletionByPodGC':
+      return `${node} is gone`;
+    default:
+      return `${node} ended its Pod (${reason})`;
+  }
+}
+
+/** Returns why a waiting container will never start. */
+function findRefusal(pod: Pod): PodState | undefined {
+  for (const container of [...pod.status.initContainerStatuses, ...pod.status.containerStatuses]) {
+    const { reason, message } = container.state.waiting ?? { reason: '', message: '' };
+    if (NO_IMAGE.has(reason)) return refuse(pod, 'image', container, join(reason, message));
+    if (NO_CONTAINER.has(reason) && !PASSES.test(message))
+      return refuse(pod, 'container', container, join(reason, message));
+  }
+  return undefined;
+}
+
+function refuse({ spec }: Pod, what: 'image' | 'container', { name }: ContainerStatus, words: string): PodState {
+  const container = [...spec.initContainers, ...spec.containers].find((one) => one.name === name);
+  return { type: 'refused', for: what, image: container?.image ?? name, words };
+}
+
+/** Returns the words of the scheduler, which places no Pod for which there is no room, or of the kubelet. */
+function waitsFor({ status }: Pod): string | undefined {
+  const unscheduled = status.conditions.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
+  if (unscheduled !== undefined) return join(unscheduled.reason, unscheduled.message);
+  for (const { state } of [...status.initContainerStatuses, ...status.containerStatuses]) {
+    const { reason, message } = state.waiting ?? { reason: '', message: '' };
+    if (message !== '') return join(reason, message);
+  }
+  return undefined;
+}
+
+function hasBegun({ state }: ContainerStatus): boolean {
+  if (state.running !== undefined) return true;
+  // A kubelet reports containers that it never created as ended, with this reason.
+  return state.terminated !== undefined && state.terminated.reason !== 'ContainerStatusUnknown';
+}
+
+const shellOf = ({ status }: Pod) => status.containerStatuses.find(({ name }) => name === SHELL_CONTAINER);
+
+/** Joins a text with words of the cluster, on one line and of bounded length. */
+function join(text: string, words: string): string {
+  const line = words.replaceAll(/\s+/g, ' ').trim().replace(/\.$/, '');
+  const short = line.length > MOST_WORDS ? `${line.slice(0, MOST_WORDS)}…` : line;
+  return short === '' ? text : `${text}: ${short}`;
+}

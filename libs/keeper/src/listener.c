@@ -1,0 +1,192 @@
+#define _GNU_SOURCE
+#include "listener.h"
+#include "addresses.h"
+#include "clock.h"
+#include "events.h"
+#include "log.h"
+#include "records.h"
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAITING_PEERS = 4, PEERS = WAITING_PEERS + 1, PROVE_WITHIN_MS = 1000, BACKLOG = 16 };
+
+enum State {
+  FREE,
+  GREETING, // has not sent its first message
+  PROVING,  // has sent it, but no frame
+  CLAIMING, // has proven itself and sent a CLAIM
+  ANSWERED, // has got a refusal, and a moment to read it
+  CONNECTED // is the connection
+};
+
+typedef struct {
+  enum State state;
+  int fd;
+  uint64_t accepted_at;
+  Header claim; // of a peer that is CLAIMING
+  Records records;
+} Peer;
+
+static Peer peers[PEERS];
+static int listening = -1;
+
+static Peer *find_peer(enum State state) {
+  for (int i = 0; i < PEERS; i++)
+    if (peers[i].state == state) return &peers[i];
+  return 0;
+}
+
+static int is_waiting(const Peer *peer) { return peer->state != FREE && peer->state != CONNECTED; }
+
+static void drop(Peer *peer) {
+  close(peer->fd); // which also ends its events
+  records_reset(&peer->records);
+  peer->state = FREE;
+}
+
+// Returns room for one more peer, and drops the oldest for it when there are enough.
+static Peer *make_room(void) {
+  Peer *oldest = 0;
+  int waiting = 0;
+  for (int i = 0; i < PEERS; i++) {
+    if (!is_waiting(&peers[i])) continue;
+    waiting++;
+    if (!oldest || peers[i].accepted_at < oldest->accepted_at) oldest = &peers[i];
+  }
+  if (waiting == WAITING_PEERS) drop(oldest);
+  return find_peer(FREE);
+}
+
+static void add_peer(int fd) {
+  Peer *peer = make_room();
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // a failure costs time and nothing else
+  peer->state = GREETING;
+  peer->fd = fd;
+  peer->accepted_at = now_ms();
+  if (!events_add(fd, EPOLLIN, LINK_PEERS)) drop(peer);
+}
+
+static void accept_all(void) {
+  for (;;) {
+    struct sockaddr_storage address = {0};
+    socklen_t n = sizeof address;
+    const int fd = accept4(listening, (struct sockaddr *)&address, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == ECONNABORTED || errno == EINTR)) continue;
+    if (fd < 0) {
+      if (errno != EAGAIN) log_failure("accepting a connection");
+      return;
+    }
+    if (address_is_own((struct sockaddr *)&address)) close(fd);
+    else add_peer(fd);
+  }
+}
+
+// Lets a peer make its next steps towards a claim. Drops it at a wrong one.
+static void advance(Peer *peer) {
+  if (peer->state == GREETING) {
+    const int greeted = records_greet(&peer->records, peer->fd);
+    if (greeted > 0) peer->state = PROVING;
+    if (greeted < 0) drop(peer);
+  }
+  if (peer->state != PROVING) return;
+  const int peeked = records_peek(&peer->records, peer->fd, &peer->claim, sizeof peer->claim);
+  if (peeked > 0 && peer->claim.type == CLAIM) peer->state = CLAIMING;
+  else if (peeked) drop(peer);
+}
+
+static const Header *next_claim(void) {
+  accept_all();
+  for (int i = 0; i < PEERS; i++) advance(&peers[i]);
+  const Peer *peer = find_peer(CLAIMING);
+  return peer ? &peer->claim : 0;
+}
+
+static int take(int *in, int *out) {
+  Peer *peer = find_peer(CLAIMING);
+  if (!peer) return 0;
+  events_remove(peer->fd); // the link adds it with another tag
+  peer->state = CONNECTED;
+  *in = *out = peer->fd;
+  return 1;
+}
+
+static void refuse(const uint8_t *bytes, size_t n) {
+  Peer *peer = find_peer(CLAIMING);
+  events_remove(peer->fd);
+  peer->state = ANSWERED;
+  // The buffer of a new connection has room for one frame. The rest of the peer's second is for reading it, since a
+  // connection that is closed with unread bytes loses those that it has sent.
+  if (records_write(&peer->records, peer->fd, bytes, n) < 0 || shutdown(peer->fd, SHUT_WR)) drop(peer);
+}
+
+static int tick(void) {
+  const uint64_t now = now_ms();
+  int wake = -1;
+  for (int i = 0; i < PEERS; i++) {
+    if (!is_waiting(&peers[i])) continue;
+    const int left = (int)(peers[i].accepted_at + PROVE_WITHIN_MS - now);
+    if (left <= 0) drop(&peers[i]);
+    else if (wake < 0 || left < wake) wake = left;
+  }
+  return wake;
+}
+
+static ssize_t read_text(int fd, void *bytes, size_t n) {
+  const ssize_t got = records_read(&find_peer(CONNECTED)->records, fd, bytes, n);
+  if (got < 0 && errno == EBADMSG) log_message("a damaged message came from the worker");
+  return got;
+}
+
+static ssize_t write_text(int fd, const void *bytes, size_t n) {
+  return records_write(&find_peer(CONNECTED)->records, fd, bytes, n);
+}
+
+static int hang_up(int fd) {
+  (void)fd;
+  drop(find_peer(CONNECTED));
+  return 0;
+}
+
+static void abandon(void) {
+  for (int i = 0; i < PEERS; i++)
+    if (peers[i].state != FREE) drop(&peers[i]);
+  close(listening);
+}
+
+// Opens a socket for both families, or for IPv4 alone where the kernel has no IPv6.
+static int open_socket(int port) {
+  const int off = 0, on = 1;
+  const struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any};
+  const struct sockaddr_in any_ipv4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+  listening = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listening < 0) {
+    listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return listening >= 0 && !setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+           !bind(listening, (const struct sockaddr *)&any_ipv4, sizeof any_ipv4);
+  }
+  return !setsockopt(listening, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) &&
+         !setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+         !bind(listening, (const struct sockaddr *)&any, sizeof any);
+}
+
+const Transport *listener_open(int port) {
+  static const Transport transport = {
+    .connect = take,
+    .read = read_text,
+    .write = write_text,
+    .close = hang_up,
+    .is_renewable = 1,
+    .next_claim = next_claim,
+    .refuse = refuse,
+    .tick = tick,
+    .abandon = abandon,
+  };
+  if (open_socket(port) && !listen(listening, BACKLOG) && events_add(listening, EPOLLIN, LINK_PEERS)) return &transport;
+  log_failure("listening for workers");
+  return 0;
+}

@@ -1,0 +1,14 @@
+// The transport on which the keeper listens for TCP connections of workers.
+//
+// LISTENER-1. Until a peer has proven to have the keys and has sent a CLAIM, it has no effect on the connection. There
+//     are four such peers at most, for 1 s each; when a fifth connects, the oldest is dropped.
+// LISTENER-2. A peer with an address of this network namespace is dropped: it is a process of the session.
+#ifndef LISTENER_H
+#define LISTENER_H
+#include "transport.h"
+
+// Listens on a port, for all IPv4 and IPv6 addresses. Returns null, with a message in the log, if it cannot. Called
+// once at most, and after records_open.
+const Transport *listener_open(int port);
+
+#endif

@@ -1,0 +1,216 @@
+import { sessionSpecSchema } from '@shellfleet/protocol';
+import { createSealKey } from '@shellfleet/sealing';
+import { KubernetesSandboxes, type KubernetesSandboxesOptions, type SessionRef } from '@shellfleet/worker';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { fleetIdOf, keyspaceOf } from '../support/keyspace.ts';
+import { type Cluster, startCluster } from '../support/kubernetes/start-cluster.ts';
+import { WORKER_RULES } from '../support/kubernetes/worker-role.ts';
+
+// Sandboxes of the policy kubernetes against an API server without a kubelet: the tests write the status of Pods.
+
+const namespace = keyspaceOf(`pods-${process.pid}`);
+const fleetId = fleetIdOf(`pods-${process.pid}`);
+const session: SessionRef = { namespace, tenant: 'acme', session: 's1' };
+const sealKeys = [createSealKey()];
+const never = async () => false;
+let cluster: Cluster;
+let account: Awaited<ReturnType<Cluster['tokenFor']>>;
+let sandboxes: KubernetesSandboxes;
+
+async function open(of: Partial<KubernetesSandboxesOptions> = {}, settings = {}): Promise<KubernetesSandboxes> {
+  const opened = new KubernetesSandboxes({
+    ...{ namespace, hostId: 'one', sealKeys, slowness: 0.05 },
+    api: { server: cluster.server.url, caFile: cluster.caFile, tokenFile: account.tokenFile },
+    allowances: {
+      images: 'any',
+      defaultImage: 'registry.example/session:1',
+      cluster: {
+        ...{ namespace: 'sessions', port: 7443, keeper: { image: 'registry.example/keeper:1', volume: 'init' } },
+        ...{ pullPolicy: 'IfNotPresent', pullSecrets: [], nodeSelector: {}, tolerations: [], userNamespaces: false },
+        workspace: { type: 'emptyDir', sizeBytes: 2 ** 30 },
+        ...{ ephemeralStorageBytes: 2 ** 30, runtimeClasses: [], resources: [], unenforced: [], ...settings },
+      },
+    },
+    ...of,
+  });
+  await opened.check();
+  return opened;
+}
+
+beforeAll(async () => {
+  cluster = await startCluster({ bookmarkEveryMs: 100 });
+  account = await cluster.tokenFor(WORKER_RULES);
+  sandboxes = await open();
+});
+afterAll(async () => {
+  await sandboxes?.close();
+  await cluster?.close();
+});
+
+/** Waits for longer than a busy machine needs. */
+const until = (check: () => void) => vi.waitFor(check, 15_000);
+
+const podNames = () => cluster.server.store.list('pods').map(({ metadata }) => metadata.name);
+const spec = (of = {}) => sessionSpecSchema.parse({ policy: 'kubernetes', ...of });
+
+/** Writes the status of a Pod, as its kubelet does. */
+function setStatus(name: string, status: object): void {
+  cluster.server.store.update('pods', 'sessions', name, (pod) => ({ ...pod, status }));
+}
+
+const RUNNING = {
+  phase: 'Running',
+  podIP: '10.0.0.9',
+  containerStatuses: [{ name: 'shell', state: { running: {} } }],
+};
+
+/** Creates a sandbox whose Pod runs. */
+async function running(from = sandboxes, of = session) {
+  const sandbox = await from.create(of, spec());
+  const started = sandbox.start();
+  const name = `sf-${sandbox.id}`;
+  await until(() => expect(podNames()).toContain(name));
+  setStatus(name, RUNNING);
+  await started;
+  return { sandbox, name };
+}
+
+describe('KubernetesSandboxes', () => {
+  test('creates a Pod that the namespace admits, owned by the Lease of the fleet', async () => {
+    const { sandbox, name } = await running();
+    const pod = cluster.server.store.get('pods', 'sessions', name);
+    const lease = cluster.server.store.get('leases', 'sessions', `shellfleet-${fleetId}`);
+    expect(pod?.metadata).toMatchObject({
+      labels: { 'app.kubernetes.io/managed-by': 'shellfleet', 'shellfleet.dev/fleet': fleetId },
+      annotations: { 'shellfleet.dev/session-of': 'acme:s1', 'shellfleet.dev/created-by': 'one' },
+      ownerReferences: [{ kind: 'Lease', uid: lease?.metadata.uid, controller: true }],
+    });
+    if (sandbox.link.type !== 'tcp') throw new Error('a keeper in a Pod is dialled');
+    expect(await sandbox.link.address(new AbortController().signal)).toEqual({ host: '10.0.0.9', port: 7443 });
+    await sandbox.remove();
+    expect(await sandbox.died).toEqual({ reason: 'removed', exitCode: null });
+  });
+
+  test('finds the Pod of a session from another worker, with the same keys', async () => {
+    const { sandbox } = await running();
+    const other = await open({ hostId: 'two' });
+    const found = await other.find(session, sandbox.id);
+    expect(found?.state).toBe('running');
+    const { psk, token } = sandbox.link as never;
+    expect(found?.sandbox.link).toMatchObject({ psk, token });
+    expect(await other.find({ ...session, session: 's2' }, sandbox.id)).toBeUndefined();
+    expect(await other.find(session, 'ffffffffffff')).toBeUndefined();
+    await found?.sandbox.remove();
+    expect((await sandbox.died).reason).toBe('removed');
+    await other.close();
+  });
+
+  test('dials a Pod with the seal key that made it, also under a newer key', async () => {
+    const { sandbox } = await running();
+    const rotated = await open({ sealKeys: [createSealKey(), ...sealKeys] });
+    const { psk } = sandbox.link as never;
+    expect((await rotated.find(session, sandbox.id))?.sandbox.link).toMatchObject({ psk });
+    const strange = await open({ sealKeys: [createSealKey()] });
+    await expect(strange.find(session, sandbox.id)).rejects.toMatchObject({ code: 'SEAL_KEY_UNKNOWN' });
+    await Promise.all([sandbox.remove(), rotated.close(), strange.close()]);
+  });
+
+  test('waits for a quota, and tells its words meanwhile', async () => {
+    cluster.server.setQuota('sessions', 'team', { pods: '0' });
+    const sandbox = await sandboxes.create(session, spec());
+    const started = sandbox.start();
+    await until(() => expect(sandbox.waitsFor?.()).toMatch(/exceeded quota: team, requested: pods=1/));
+    cluster.server.setQuota('sessions', 'team', { pods: '9' });
+    await until(() => expect(podNames()).toContain(`sf-${sandbox.id}`));
+    await until(() => expect(sandbox.waitsFor?.()).toBeUndefined());
+    setStatus(`sf-${sandbox.id}`, RUNNING);
+    await started;
+    await sandbox.remove();
+  });
+
+  test('leaves no Pod when a sandbox is removed while its Pod waits', async () => {
+    const sandbox = await sandboxes.create(session, spec());
+    const started = expect(sandbox.start()).rejects.toThrow('was removed');
+    await until(() => expect(podNames()).toContain(`sf-${sandbox.id}`));
+    await sandbox.remove();
+    await started;
+    await until(() => expect(podNames()).not.toContain(`sf-${sandbox.id}`));
+  });
+
+  test('reports deaths that happened while its watch was broken and the history was lost', async () => {
+    const first = await running();
+    const second = await running();
+    cluster.server.failNext(1, 'reset', ({ verb }) => verb === 'watch');
+    cluster.server.cutWatches();
+    cluster.server.store.remove('pods', 'sessions', first.name);
+    setStatus(second.name, { ...RUNNING, phase: 'Failed', reason: 'Evicted', message: 'low on ephemeral-storage' });
+    cluster.server.compact();
+    expect((await first.sandbox.died).reason).toBe('removed');
+    expect(await second.sandbox.died).toMatchObject({ reason: 'disk' });
+    await second.sandbox.remove();
+  });
+
+  test('takes no Pod as gone while the API server is away', async () => {
+    const { sandbox } = await running();
+    await cluster.server.stop();
+    await until(() => expect(sandboxes.problem()).toMatch(/^The API server of Kubernetes does not answer/));
+    const unknown = expect(sandboxes.find(session, 'ffffffffffff')).rejects.toMatchObject({ retryable: true });
+    await unknown;
+    await cluster.server.resume();
+    await until(() => expect(sandboxes.problem()).toBeUndefined());
+    expect((await sandboxes.find(session, sandbox.id))?.state).toBe('running');
+    await sandbox.remove();
+  });
+
+  test('works on with a token that the kubelet has replaced', async () => {
+    await account.rotate();
+    const { sandbox } = await running();
+    await sandbox.remove();
+  });
+
+  test('names the missing right of a service account', async () => {
+    const weak = await cluster.tokenFor([]);
+    const api = { server: cluster.server.url, caFile: cluster.caFile, tokenFile: weak.tokenFile };
+    await expect(open({ api })).rejects.toMatchObject({
+      code: 'SANDBOX_UNAVAILABLE',
+      message: expect.stringMatching(/cannot get resource "leases".* the role of the chart/),
+    });
+  });
+});
+
+describe('sweep', () => {
+  test('deletes old Pods and claims that no session has, and no others', async () => {
+    const claims = { workspace: { type: 'persistentVolumeClaim', sizeBytes: 2 ** 30 } };
+    const author = await open({ hostId: 'gone' }, claims);
+    const kinds = ['closed', 'waiting', 'replaced', 'elsewhere', 'young'] as const;
+    const made = new Map<string, { name: string; id: string }>();
+    for (const kind of kinds) {
+      const { sandbox, name } = await running(author, { ...session, session: kind });
+      made.set(kind, { name, id: sandbox.id });
+    }
+    await author.close();
+    const used = await running(sandboxes, { ...session, session: 'used' });
+    const ages = { creationTimestamp: '2026-01-01T00:00:00Z' };
+    for (const resource of ['pods', 'persistentvolumeclaims'])
+      for (const { metadata } of cluster.server.store.list(resource))
+        if (metadata.name !== made.get('young')?.name)
+          cluster.server.store.update(resource, 'sessions', metadata.name, (one) => ({
+            ...one,
+            metadata: { ...one.metadata, ...ages },
+          }));
+    const sweeper = await open({ hostId: 'two' }, claims);
+    const removed = await sweeper.sweep(never, async ({ session: kind }) => {
+      const sandboxId = made.get(kind)?.id ?? '';
+      if (kind === 'waiting') return { host: '', sandboxId };
+      if (kind === 'replaced') return { host: 'two', sandboxId: 'another' };
+      return kind === 'elsewhere' || kind === 'used' ? { host: 'one', sandboxId: '' } : undefined;
+    });
+    expect(removed).toBe(2);
+    const left = ['waiting', 'elsewhere', 'young'].map((kind) => made.get(kind)?.name ?? '');
+    await until(() => expect(podNames().toSorted()).toEqual([...left, used.name].toSorted()));
+    const claimNames = () => cluster.server.store.list('persistentvolumeclaims').map(({ metadata }) => metadata.name);
+    expect(claimNames().toSorted()).toEqual(left.toSorted());
+    await sweeper.close();
+    await used.sandbox.remove();
+  });
+});

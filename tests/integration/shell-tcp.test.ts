@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { keeperPath } from '@shellfleet/keeper';
+import { describe, expect, inject, test } from 'vitest';
+import { KEEPER_PORT, KeeperContainer, makeLinkKeys } from '../support/keeper-container.ts';
+import { useBox } from '../support/shell-box.ts';
+import { ShellClient } from '../support/shell-client.ts';
+import { until } from '../support/until.ts';
+
+// The keeper listens, as in a Pod, and the test dials the address of its container.
+
+const CONNECTIONS_FROM_INSIDE = `for host in 127.0.0.1 "$(hostname -i)"; do
+  exec 3<>/dev/tcp/$host/${KEEPER_PORT} && timeout 5 cat <&3; echo "$host ended with $?"; exec 3<&-
+done`;
+
+describe('a keeper that listens', () => {
+  const opened = useBox({ transport: 'tcp' });
+
+  /** Connects without a handshake, and returns how long the keeper holds the connection. */
+  async function holdFor(first: Uint8Array): Promise<number> {
+    const began = performance.now();
+    const socket = connect(KEEPER_PORT, await opened.box.address());
+    socket.on('error', () => {}); // closed with unread bytes
+    socket.write(first);
+    socket.resume();
+    await new Promise((resolve) => socket.once('close', resolve));
+    return performance.now() - began;
+  }
+
+  test('leaves none of its variables to the shell', async () => {
+    expect(await opened.client.run('env | grep ^SF_; cat /proc/1/environ 2>/dev/null')).toMatchObject({ out: '' });
+  });
+
+  test('passes on a large output and a large script unchanged', async () => {
+    const script = `: ${'x'.repeat(500_000)}\nseq 3000000`;
+    const { stdout } = await opened.client.run(script);
+    const expected = createHash('md5');
+    for (let at = 1; at <= 3_000_000; at++) expected.update(`${at}\n`);
+    expect(createHash('md5').update(stdout).digest('hex')).toBe(expected.digest('hex'));
+  });
+
+  test('serves the worker with the higher fence, and tells another one that fence', async () => {
+    const { box, client } = opened;
+    await client.run('kept=yes');
+    const second = new ShellClient(await box.connect({ fence: 50 }));
+    await until(
+      () => client.disconnected,
+      (reason) => reason !== undefined,
+    );
+    await expect(box.connect({ fence: 49 })).rejects.toMatchObject({ name: 'FencedOff', fence: 50 });
+    expect(await second.run('echo $kept')).toMatchObject({ out: 'yes\n' });
+    expect(second.disconnected).toBeUndefined();
+  });
+
+  test('is not disturbed by peers without its keys, and drops them after a second', async () => {
+    const { box } = opened;
+    const client = new ShellClient(await box.connect());
+    const running = client.run('sleep 0.3; for i in 1 2 3; do echo $i; sleep 0.3; done');
+    const others = [{ ...box.keys, psk: makeLinkKeys().psk }, makeLinkKeys()];
+    const dialled = others.map((keys) => box.dial(AbortSignal.timeout(300), keys).catch((error: Error) => error.name));
+    expect(await Promise.all(dialled)).toEqual(['TimeoutError', 'TimeoutError']);
+    const wrong = [Buffer.alloc(50), Buffer.alloc(70_000, 0xff), Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(5))];
+    for (const ms of await Promise.all(wrong.map(holdFor))) expect(ms).toBeLessThan(900);
+    const silent = await Promise.all(Array.from({ length: 6 }, () => holdFor(Buffer.alloc(3))));
+    expect(silent.filter((ms) => ms < 900)).toHaveLength(2);
+    for (const ms of silent) expect(ms).toBeLessThan(2_500);
+    expect(await running).toMatchObject({ out: '1\n2\n3\n' });
+    expect(client.disconnected).toBeUndefined();
+  });
+
+  test('refuses connections from its own network namespace', async () => {
+    const client = new ShellClient(await opened.box.connect());
+    const { out } = await client.run(CONNECTIONS_FROM_INSIDE);
+    expect(out).toBe(`127.0.0.1 ended with 0\n${await opened.box.address()} ended with 0\n`);
+  });
+
+  test('prints nothing', async () => {
+    const client = new ShellClient(await opened.box.connect());
+    await client.run('echo printed; echo printed >&2; exec 2>&1; exit 3');
+    const logs = await opened.box.container.logs({ stdout: true, stderr: true });
+    expect(logs.toString()).toBe('');
+  });
+});
+
+describe('a keeper that is to listen', () => {
+  /** Runs a keeper to its end. Returns its exit code and what it printed. */
+  async function run(env: Record<string, string>): Promise<[number | null, string]> {
+    const options = { dockerHost: inject('dockerHost'), image: inject('sessionImage') };
+    await using box = await KeeperContainer.create({ ...options, transport: 'tcp', env });
+    await box.container.start();
+    const exitCode = await box.exitCode();
+    return [exitCode, (await box.container.logs({ stdout: true, stderr: true })).toString()];
+  }
+
+  test.each([
+    ['ends in order when no worker claims it for the given time', 0, { SF_UNCLAIMED_MS: '200' }],
+    ['refuses a key that is not one', 103, { SF_LINK_PSK: 'a'.repeat(63) }],
+  ])('%s', async (_, exitCode, env) => {
+    expect(await run(env)).toEqual([exitCode, '']);
+  });
+});
+
+describe('keeper --install', () => {
+  test('copies the program for everyone to run, and reports by its exit code what failed', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'sf-install-'));
+    try {
+      const keeper = await keeperPath();
+      const path = join(directory, 'keeper');
+      const install = (to: string) => promisify(execFile)(keeper, ['--install', to]);
+      for (let time = 0; time < 2; time++) expect(await install(path)).toEqual({ stdout: '', stderr: '' });
+      expect((await stat(path)).mode & 0o7777).toBe(0o555);
+      expect((await readFile(path)).equals(await readFile(keeper))).toBe(true);
+      await expect(install(join(directory, 'away/keeper'))).rejects.toMatchObject({ code: 109, stderr: '' });
+      await expect(install('/dev/full/keeper')).rejects.toMatchObject({ code: 109 });
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
