@@ -41,6 +41,7 @@ describe('the documents', () => {
     expect(lines).toEqual([
       'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
       'README.md: npm install shellfleet: tests/packages installs the packages',
+      'docs/audit.md: shellfleet audit export --follow --codes >> audit.jsonl: tests/e2e/audit-in-redis.test.ts follows',
       'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',
       'docs/cli.md: source <(npx shellfleet completion zsh): needs zsh',
       "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",

@@ -5,6 +5,8 @@ export { decideByRules } from '../src/admission/decide-by-rules.ts';
 export { auditAnswers } from '../src/approvals/audit-answers.ts';
 export { HostApprovals } from '../src/approvals/host-approvals.ts';
 export { openAudit } from '../src/audit/file-audit.ts';
+export { openRedisAudit } from '../src/audit/redis-audit.ts';
+export { trimStream } from '../src/audit/trim-stream.ts';
 export { lockDirectory } from '../src/host/directory-lock.ts';
 export { HostMemory } from '../src/host/host-memory.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';

@@ -1,4 +1,11 @@
-import { readAuditHeads, readAuditPlaces, readRecord } from '@shellfleet/mailbox';
+import {
+  type AuditChainState,
+  readAuditChains,
+  readAuditHeads,
+  readAuditPlaces,
+  readRecord,
+  type SealedAuditRecords,
+} from '@shellfleet/mailbox';
 import {
   type AppliedConfiguration,
   type AuditHead,
@@ -35,6 +42,7 @@ import { removeHost } from './hosts/remove-host.ts';
 import { type FleetEventOptions, followFleetEvents } from './read/fleet-events.ts';
 import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
+import { type ReadAuditOptions, readStoredAudit } from './read/read-audit.ts';
 import { readTenants, type TenantInfo } from './read/read-tenants.ts';
 import { resultExpired } from './results/read-result.ts';
 import { runOneShot } from './run-one-shot.ts';
@@ -211,6 +219,20 @@ export class Fleet implements AsyncDisposable {
     const { redis, namespace } = this.#view;
     if (host.namespace !== namespace) return {};
     return Object.fromEntries(await readAuditHeads(redis, namespace, host.id));
+  }
+
+  /** Returns the chains of hosts whose audit is in Redis, and marks of what was removed of them. */
+  async auditChains(): Promise<{ namespace: string; chains: AuditChainState[]; streamMark: string }> {
+    const { redis, namespace } = this.#view;
+    return { namespace, ...(await readAuditChains(redis, namespace)) };
+  }
+
+  /**
+   * Reads the records of hosts whose audit is in Redis, sealed, from the entry with this id. With `follow`, also those
+   * that come later, until the signal is aborted.
+   */
+  auditRecords(options: ReadAuditOptions = {}): AsyncGenerator<SealedAuditRecords> {
+    return readStoredAudit(this.#view, options);
   }
 
   /**

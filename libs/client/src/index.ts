@@ -1,3 +1,4 @@
+export type { AuditChainState, SealedAuditRecords } from '@shellfleet/mailbox';
 export type {
   AppliedConfiguration,
   Approval,
@@ -7,6 +8,7 @@ export type {
   ApprovalScope,
   ApprovalState,
   AskByDefault,
+  AuditChainName,
   AuditHead,
   BlockedOutput,
   BlockedResult,
@@ -133,6 +135,7 @@ export { type ModelText, type ModelTextOptions, toModelText } from './model-text
 export type { FleetEventOptions } from './read/fleet-events.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
+export type { ReadAuditOptions } from './read/read-audit.ts';
 export type { TenantInfo } from './read/read-tenants.ts';
 export { lacksSealKey } from './read/session-info.ts';
 export { oneShotSessionId } from './run-one-shot.ts';

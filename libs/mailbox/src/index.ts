@@ -129,6 +129,17 @@ export {
   type ToolEnd,
 } from './tools/tool-calls.ts';
 export { type AuditPlace, anchorAudit, readAuditHeads, readAuditPlaces } from './upkeep/audit-heads.ts';
+export {
+  type AuditChainState,
+  appendAuditRecords,
+  forgetAuditChains,
+  listOldAuditRecords,
+  type OldAuditRecords,
+  readAuditChains,
+  readAuditRecords,
+  removeOldAuditRecords,
+  type SealedAuditRecords,
+} from './upkeep/audit-records.ts';
 export { failWaitingEntries } from './upkeep/fail-waiting.ts';
 export { forget } from './upkeep/forget.ts';
 export { postpone } from './upkeep/postpone.ts';

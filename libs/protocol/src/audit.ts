@@ -119,6 +119,10 @@ export const auditEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('interrupted') }),
   /** Number of records of starts and ends that could not be written. */
   z.object({ type: z.literal('lost'), count }),
+  /** Redis lacked the records after `found`, up to `through`, which it had confirmed or may have had. */
+  z.object({ type: z.literal('rewound'), found: count, through: count }),
+  /** The process of the chain ends in order. This record is the last one of a chain in Redis. */
+  z.object({ type: z.literal('closed') }),
   /** Records up to this one were removed because of their age. */
   z.object({ type: z.literal('pruned'), through: count }),
   /** When the host started, its audit lacked the record that was anchored last. */
@@ -127,7 +131,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
 export type AuditEvent = z.infer<typeof auditEventSchema>;
 
 export const auditRecordSchema = z.object({
-  /** Number of the record, from 1, for one tenant on one host. */
+  /** Number of the record, from 1, for one tenant on one host, or of one process of a host. */
   n: count,
   at: z.string(),
   /** Id of the key that authenticates the record. */
@@ -146,3 +150,25 @@ export const auditHeadSchema = z.object({
   mac: z.string(),
 });
 export type AuditHead = z.infer<typeof auditHeadSchema>;
+
+/** Head of a chain in Redis, with the time of its record (ms). */
+export const storedAuditHeadSchema = auditHeadSchema.extend({ at: z.number() });
+
+/** Name of a chain of an audit in Redis: the records about one tenant by one process of a host. */
+export interface AuditChainName {
+  /** Id of the host. */
+  host: string;
+  /** Random id of the process. */
+  boot: string;
+  /** Tenant that the records are about. */
+  tenant: string;
+}
+
+/** Returns the name of a chain as it stands in Redis. Its parts have no spaces. */
+export const toAuditChain = ({ host, boot, tenant }: AuditChainName) => `${host} ${boot} ${tenant}`;
+
+/** Parses the name of a chain. Returns undefined for other text. */
+export function parseAuditChain(text: string): AuditChainName | undefined {
+  const [host, boot, tenant, ...others] = text.split(' ');
+  return host && boot && tenant && others.length === 0 ? { host, boot, tenant } : undefined;
+}

@@ -304,6 +304,12 @@ export interface FleetKeys {
   restoring: string;
   /** hash, written every minute and never removed: host id → id of the state directory with its audit */
   audits: string;
+  /** stream of the records of audits that hosts keep in Redis. Only hosts write it. */
+  auditRecords: string;
+  /** hash, written with the records: chain `<host> <boot> <tenant>` → its head, JSON */
+  auditHeads: string;
+  /** hash of what hosts have removed from the stream: marks by chain, and two fields of the whole stream */
+  auditRemoved: string;
   /** string, expires: lock of the host that does the fleet's upkeep */
   upkeepLock: string;
   /** string, expires: lock of the host that looks for hosts whose heartbeat stopped */
@@ -354,6 +360,9 @@ export function fleetKeys(namespace: string): FleetKeys {
     hosts: `${shared}:hosts`,
     restoring: `${shared}:restoring`,
     audits: `${shared}:audits`,
+    auditRecords: `${shared}:audit:records`,
+    auditHeads: `${shared}:audit:heads`,
+    auditRemoved: `${shared}:audit:removed`,
     upkeepLock: `${shared}:upkeep-lock`,
     watchLock: `${shared}:watch-lock`,
     askingLock: `${shared}:asking-lock`,

@@ -54,7 +54,7 @@ export const LOG_FIELDS = {
   'process.pid': 'the process id of a process that ended',
   signal: 'the signal that ended it',
   sink: 'the sink: `log` or `audit`',
-  dropped: 'how many lines the sink will never get',
+  dropped: 'how many lines the sink will never get, or how many records of the audit were removed before their time',
 } as const;
 
 /** Name of a field that a log line may have, beside those that every line has. */

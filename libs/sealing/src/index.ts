@@ -7,7 +7,16 @@ export {
   toAuditLine,
 } from './audit/audit-line.ts';
 export { hostDirectoryName } from './audit/host-directory.ts';
-export { type AuditFinding, type AuditSegment, isTampering, verifyAudit } from './audit/verify-audit.ts';
+export { RemovalMarks, type RemovedRecords } from './audit/removal-marks.ts';
+export { openAuditRecords } from './audit/sealed-records.ts';
+export {
+  AuditCheck,
+  type AuditFinding,
+  type AuditSegment,
+  isTampering,
+  type VerifiedChain,
+  verifyAudit,
+} from './audit/verify-audit.ts';
 export { type LinkKeys, linkKeysOf, pskOf } from './link-keys.ts';
 export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';

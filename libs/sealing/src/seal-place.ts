@@ -1,4 +1,4 @@
-import type { FleetKeys, ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
+import type { AuditChainName, FleetKeys, ResolvedSessionSpec, SessionKeys } from '@shellfleet/protocol';
 
 declare const built: unique symbol;
 
@@ -11,7 +11,17 @@ export interface SealPlace {
    * Id of the entry, question, file operation, call or batch, `<terminal>.<message number>`, or empty for the session.
    */
   readonly entry: string;
-  readonly kind: 'spec' | 'close' | 'payload' | 'file' | EntryKind | TerminalKind | ToolKind | ApprovalKind | BatchKind;
+  readonly kind:
+    | 'spec'
+    | 'close'
+    | 'payload'
+    | 'file'
+    | EntryKind
+    | TerminalKind
+    | ToolKind
+    | ApprovalKind
+    | BatchKind
+    | 'audit-records';
   /**
    * Plain fields that are stored next to the value and fixed when it is sealed: the generation, and how an entry runs.
    */
@@ -97,12 +107,22 @@ export function sealPlace(
   tenant: Pick<SessionKeys, 'namespace' | 'tenant'>,
   batch: { batch: string; id: string; part: string },
 ): SealPlace;
+/** Returns the place of records of an audit in Redis. `first` is the number of the first one. */
+export function sealPlace(
+  kind: 'audit-records',
+  fleet: Pick<FleetKeys, 'namespace'>,
+  records: { chain: AuditChainName; first: number },
+): SealPlace;
 export function sealPlace(
   kind: SealPlace['kind'],
   of: SessionPlace | Pick<SessionKeys, 'namespace' | 'tenant'> | Pick<FleetKeys, 'namespace'>,
   what: string | Placed,
 ): SealPlace {
   const { namespace } = of;
+  if (typeof what === 'object' && 'chain' in what) {
+    const { host, boot, tenant } = what.chain;
+    return place({ namespace, tenant, session: '', entry: String(what.first), kind, beside: [host, boot] });
+  }
   if (typeof what === 'object' && 'question' in what) {
     const { tenant } = of as SessionPlace;
     return place({ namespace, tenant, session: '', entry: what.question, kind, beside: [] });
@@ -131,7 +151,8 @@ type Placed =
   | { terminal: string; number: number }
   | { tenant: string; name: string; id: string }
   | { question: string }
-  | { batch: string; id: string; part: string };
+  | { batch: string; id: string; part: string }
+  | { chain: AuditChainName; first: number };
 
 function place(fields: Omit<SealPlace, typeof built>): SealPlace {
   return fields as SealPlace;

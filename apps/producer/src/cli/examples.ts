@@ -57,7 +57,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'images prune': ['shellfleet images prune --dry-run', 'shellfleet images prune --host host-7'],
   'audit verify': ['shellfleet audit verify', 'shellfleet audit verify --heads heads.jsonl --json'],
   'audit heads': ['shellfleet audit heads > heads.jsonl'],
-  'audit export': ['shellfleet audit export --state-dir /var/lib/shellfleet'],
+  'audit export': [
+    'shellfleet audit export --state-dir /var/lib/shellfleet',
+    'shellfleet audit export --follow --since 1795000000000-0/3',
+  ],
   'batch run': [
     'shellfleet batch run tasks.jsonl --out results.jsonl --concurrency 20',
     'shellfleet batch run tasks.jsonl --out results.jsonl --resume',

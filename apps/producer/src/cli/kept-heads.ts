@@ -3,9 +3,11 @@ import type { Fleet } from '@shellfleet/client';
 import { type AuditHead, auditHeadSchema, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { type HostDirectory, readStateDirectoryId } from './read-audit.ts';
+import type { KeptStreamHead } from './stream-chains.ts';
 
 const keptHeadSchema = auditHeadSchema.extend({ namespace: z.string(), host: z.string(), tenant: z.string() });
 export type KeptHead = z.infer<typeof keptHeadSchema>;
+const keptStreamHeadSchema = keptHeadSchema.extend({ boot: z.string(), at: z.string() });
 
 /** Heads of a host's audit from Redis or a kept file, with which the audit in the state directory is compared. */
 export interface KnownHost {
@@ -22,21 +24,35 @@ export interface Known {
   elsewhere: string[];
 }
 
-/** Reads the heads of a file that `audit heads` printed. Each host in the file must have an audit here. */
-export async function readKeptHeads(path: string): Promise<Known> {
+export interface KeptHeads extends Known {
+  /** Heads of chains in Redis. */
+  streams: KeptStreamHead[];
+}
+
+/**
+ * Reads the heads of a file that `audit heads` printed. Each host in the file must have an audit here, or its chains in
+ * Redis.
+ */
+export async function readKeptHeads(path: string): Promise<KeptHeads> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new ShellfleetError('COMMAND_INVALID', `--heads: ${path} cannot be read.`, { issues: [] }, { cause });
   });
   const hosts = new Map<string, KnownHost & { heads: Map<string, AuditHead[]> }>();
+  const streams: KeptStreamHead[] = [];
   for (const line of text.split('\n')) {
     if (line === '') continue;
+    const { data: ofStream } = keptStreamHeadSchema.safeParse(tryJson(line));
+    if (ofStream !== undefined) {
+      streams.push(ofStream);
+      continue;
+    }
     const { namespace, host, tenant, n, mac } = parseKeptHead(line, path);
     const key = JSON.stringify([namespace, host]);
     const known = hosts.get(key) ?? { namespace, host, heads: new Map() };
     hosts.set(key, known);
     known.heads.set(tenant, [...(known.heads.get(tenant) ?? []), { n, mac }]);
   }
-  return { hosts: [...hosts.values()], elsewhere: [] };
+  return { hosts: [...hosts.values()], elsewhere: [], streams };
 }
 
 function parseKeptHead(line: string, path: string): KeptHead {

@@ -30,7 +30,7 @@ const DEFAULTS = {
     unchecked: [],
   },
   approvals: { pendingPerTenant: 10_000 },
-  audit: { retention: 90 * 86_400_000, commands: true },
+  audit: { retention: 90 * 86_400_000, commands: true, maxBytes: 2 ** 28 },
   labels: {},
   images: { prepull: [] },
   pools: [],
@@ -58,6 +58,8 @@ approvals:
 audit:
   retention: 30d
   commands: false
+  store: redis
+  maxBytes: 2000000
 labels: { gpu: yes, zone: eu/a }
 images:
   maxBytes: 5000
@@ -80,7 +82,7 @@ codex:
         unchecked: ['terminals'],
       },
       approvals: { pendingPerTenant: 50 },
-      audit: { retention: 30 * 86_400_000, commands: false },
+      audit: { retention: 30 * 86_400_000, commands: false, store: 'redis', maxBytes: 2_000_000 },
       labels: { gpu: 'yes', zone: 'eu/a' },
       images: { maxBytes: 5_000, prepull: ['registry.example/base:1'], logins: '/etc/shellfleet/registries.json' },
       pools: [
@@ -270,6 +272,17 @@ codex:
     const env = { SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'kubernetes', KUBERNETES_SERVICE_HOST: '10.96.0.1' };
     expect(readConfig(env).slots).toBe(500);
     expect(readConfig({ ...env, SHELLFLEET_SLOTS: '7' }).slots).toBe(7);
+  });
+
+  test('keeps the audit of a worker of Pods in Redis, without a sink', () => {
+    const sink = { SHELLFLEET_AUDIT_SINK: 'file:///var/log/audit' };
+    writeFileSync(path, pods('keeper: { image: k }'));
+    const env = { SHELLFLEET_CONFIG: path, KUBERNETES_SERVICE_HOST: '10.96.0.1' };
+    expect(readConfig({ ...env, SHELLFLEET_POLICIES: 'kubernetes' }).auditStore).toBe('redis');
+    expect(readConfig({ ...env, SHELLFLEET_POLICIES: 'kubernetes,docker' }).auditStore).toBe('file');
+    expect(() => readConfig({ ...env, ...sink, SHELLFLEET_POLICIES: 'kubernetes' })).toThrow(
+      'SHELLFLEET_AUDIT_SINK copies files, and this audit is in Redis (audit.store)',
+    );
   });
 
   test('refuses policies or users that are set in the file and by variables', () => {

@@ -71,6 +71,7 @@ export interface WorkerConfig {
   logLevel: string;
   logSink: SinkTarget | undefined;
   auditSink: SinkTarget | undefined;
+  auditStore: 'file' | 'redis';
   hostMemoryBytes: number;
   hostCpus: number;
 }
@@ -99,6 +100,11 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
   checkPools(file, { policies, slots, uids });
   const kubernetes = file.kubernetes && toKubernetesSettings(file.kubernetes, given);
   checkKubernetes(file, { policies, uids, kubernetes });
+  const auditStore = file.audit.store ?? (makesOnlyPods ? 'redis' : 'file');
+  if (auditStore === 'redis' && values.SHELLFLEET_AUDIT_SINK !== undefined)
+    throw new ConfigError(
+      'SHELLFLEET_AUDIT_SINK copies files, and this audit is in Redis (audit.store): use `shellfleet audit export --follow`',
+    );
   return {
     redisUrl: values.SHELLFLEET_REDIS_URL,
     namespace: values.SHELLFLEET_NAMESPACE,
@@ -153,6 +159,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     logSink: values.SHELLFLEET_LOG_SINK,
     auditSink: values.SHELLFLEET_AUDIT_SINK,
+    auditStore,
     hostMemoryBytes: totalmem(),
     hostCpus: cpus().length,
   };

@@ -4,9 +4,12 @@ import { fleetKeys } from '@shellfleet/protocol';
 import { connectRedis, countCalls, describeRedis, refuseMissingPermissions } from '@shellfleet/redis';
 import { createSealer, createSealKey } from '@shellfleet/sealing';
 import type { Tracing } from '@shellfleet/vendor/opentelemetry';
+import type { Redis } from 'ioredis';
 import type { Signatures } from '../admission/create-admission.ts';
+import type { Audit } from '../audit/audit.ts';
 import { openAuditSink } from '../audit/audit-sink.ts';
 import { openAudit } from '../audit/file-audit.ts';
+import { openRedisAudit } from '../audit/redis-audit.ts';
 import type { WorkerConfig } from '../config/config.ts';
 import { HostMemory } from '../host/host-memory.ts';
 import { readSessionImages } from '../host/session-image-names.ts';
@@ -14,6 +17,7 @@ import { openStateDirectory, readSealKey, type StateDirectory } from '../host/st
 import { openJournal } from '../journal/journal.ts';
 import { watchRedisLosses } from '../journal/redis-losses.ts';
 import { joinOwnFleet } from '../lease/own-fleet.ts';
+import type { Logger } from '../log/logger.ts';
 import type { WorkerLog } from '../log/open-log.ts';
 import { MetricsRegistry } from '../metrics/metrics-registry.ts';
 import { createWorkerMetrics } from '../metrics/worker-metrics.ts';
@@ -70,19 +74,7 @@ export async function openServices(
     loadTools(settings.tools, settings.toolEnv, toolMark(namespace, hostId), logger),
   ]);
   const { retentionMs } = settings;
-  const audit = await openAudit({
-    ...{
-      directory: directory.audit,
-      stateDirectoryId: directory.stateDirectoryId,
-      namespace,
-      hostId,
-      sealKeys,
-      logger,
-    },
-    retentionMs: settings.file.audit.retention,
-    noted: settings.file.audit.commands,
-    anchored: await readAuditHeads(redis, namespace, hostId),
-  });
+  const audit = await openAuditOf(settings, directory, { redis, boot: recentLines.boot, sealKeys, logger });
   const auditSink =
     settings.auditSink &&
     (await openAuditSink({
@@ -115,6 +107,20 @@ export async function openServices(
     batchDirectory: directory.batches,
   };
   return { services, tools, signatures, directory, tracing };
+}
+
+/** Opens the audit on the disk of this host, or in Redis, as the settings say. */
+async function openAuditOf(
+  { namespace, auditStore, file }: WorkerConfig,
+  { hostId, stateDirectoryId, audit: directory }: StateDirectory,
+  { redis, boot, sealKeys, logger }: { redis: Redis; boot: string; sealKeys: readonly string[]; logger: Logger },
+): Promise<Audit> {
+  const { retention: retentionMs, commands: noted, maxBytes } = file.audit;
+  const options = { namespace, hostId, sealKeys, retentionMs, noted, logger };
+  if (auditStore === 'redis')
+    return openRedisAudit({ ...options, redis, boot, sealer: createSealer(sealKeys), maxBytes });
+  const anchored = await readAuditHeads(redis, namespace, hostId);
+  return openAudit({ ...options, directory, stateDirectoryId, anchored });
 }
 
 const digestOf = (hostKey: Buffer) => createHash('sha256').update(hostKey).digest('hex').slice(0, 16);

@@ -17,7 +17,9 @@ export interface KeysOfFleet {
 export async function findKeysOfFleet(redis: Redis, namespace: string, fleetId: string): Promise<KeysOfFleet> {
   const keyspace = toKeyspace(namespace, fleetId);
   const found: KeysOfFleet = { sessions: 0, commands: 0, hosts: [], byNode: new Map() };
-  const isAudit = (key: string) => key === fleetKeys(keyspace).audits || /:host:[^:]+:audit$/.test(key);
+  const { audits, auditRecords, auditHeads, auditRemoved } = fleetKeys(keyspace);
+  const ofAudit = new Set([audits, auditRecords, auditHeads, auditRemoved]);
+  const isAudit = (key: string) => ofAudit.has(key) || /:host:[^:]+:audit$/.test(key);
   try {
     for (const node of mastersOf(redis)) {
       // A scan may return a key twice.

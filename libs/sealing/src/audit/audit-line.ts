@@ -13,6 +13,8 @@ export interface AuditChainOf {
   namespace: string;
   host: string;
   tenant: string;
+  /** Boot of the one process that writes the chain, if the audit is in Redis. */
+  boot?: string;
 }
 
 export interface AuditKey {
@@ -22,10 +24,11 @@ export interface AuditKey {
 }
 
 /** Returns the keys of a chain, one for each seal key. The first one authenticates new records. */
-export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant }: AuditChainOf): AuditKey[] {
+export function auditKeys(sealKeys: readonly string[], { namespace, host, tenant, boot }: AuditChainOf): AuditKey[] {
+  const purpose = ['audit', namespace, host, tenant, ...(boot === undefined ? [] : [boot])];
   return sealKeys.map((key) => {
     const { deriveKey, keyIds } = createSealer([key]);
-    return { id: keyIds[0] ?? '', secret: createSecretKey(deriveKey(['audit', namespace, host, tenant])) };
+    return { id: keyIds[0] ?? '', secret: createSecretKey(deriveKey(purpose)) };
   });
 }
 

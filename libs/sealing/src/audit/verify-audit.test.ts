@@ -2,7 +2,7 @@ import type { AuditEvent } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { createSealKey } from '../seal.ts';
 import { auditKeys, CHAIN_START, toAuditLine } from './audit-line.ts';
-import { isTampering, verifyAudit } from './verify-audit.ts';
+import { AuditCheck, isTampering, verifyAudit } from './verify-audit.ts';
 
 const CHAIN = { namespace: 'n', host: 'h', tenant: 't' };
 const sealKey = createSealKey();
@@ -129,6 +129,25 @@ describe('verifying an audit', () => {
     expect(check([...FIVE.lines.slice(3), ...pruned])).toEqual([
       'lost f:4 7 records of starts and ends could not be written',
     ]);
+  });
+
+  test('reports records that Redis had lost, and accepts that they were removed by hosts', () => {
+    const rewound = write([{ type: 'rewound', found: 3, through: 5 }, { type: 'closed' }], FIVE.head);
+    const read = (removedThrough: number, lines: readonly string[]) => {
+      const chain = new AuditCheck(keys, [FIVE.head]);
+      for (const [index, line] of lines.entries()) chain.read(line.trimEnd(), `f:${index + 1}`);
+      chain.acceptRemoved(removedThrough);
+      const { findings } = chain.end();
+      return [chain.isClosed, ...findings.map(({ type, where, message }) => `${type} ${where} ${message}`)];
+    };
+    expect(read(0, [...FIVE.lines.slice(0, 3), ...rewound.lines])).toEqual([
+      true,
+      'missing f:4 records 4 to 5 are missing before it',
+      'cut-off f:4 Redis had lost records 4 to 5',
+    ]);
+    expect(read(3, FIVE.lines.slice(3))).toEqual([false]);
+    expect(read(5, [])).toEqual([false]);
+    expect(read(3, [])).toEqual([false, 'cut-off  records 4 to 5 are cut off: a head of record 5 was kept']);
   });
 
   test('reports a loss of records that the host noticed at its start', () => {

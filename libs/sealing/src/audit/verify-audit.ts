@@ -6,7 +6,16 @@ import { type AuditKey, CHAIN_START, parseAuditLine } from './audit-line.ts';
 // VERIFY-3. A line that a crash left incomplete is not tampering if it is the last, or the next record reports it.
 
 export interface AuditFinding {
-  type: 'altered' | 'missing' | 'misplaced' | 'cut-off' | 'torn' | 'lost' | 'unknown-key';
+  type:
+    | 'altered'
+    | 'missing'
+    | 'misplaced'
+    | 'cut-off'
+    | 'torn'
+    | 'lost'
+    | 'unclosed'
+    | 'removed-early'
+    | 'unknown-key';
   /** File and line, or only the file. */
   where: string;
   message: string;
@@ -18,13 +27,15 @@ export interface VerifiedChain {
   findings: AuditFinding[];
 }
 
+const HARMLESS: readonly AuditFinding['type'][] = ['torn', 'lost', 'unclosed', 'removed-early'];
+
 export interface AuditSegment {
   name: string;
   text: string;
 }
 
 export function isTampering({ type }: AuditFinding): boolean {
-  return type !== 'torn' && type !== 'lost';
+  return !HARMLESS.includes(type);
 }
 
 /**
@@ -37,7 +48,7 @@ export function verifyAudit(
   heads: readonly AuditHead[],
   onRecord: (record: AuditRecord) => void = () => {},
 ): VerifiedChain {
-  const chain = new Verification(keys, heads, onRecord);
+  const chain = new AuditCheck(keys, heads, onRecord);
   for (const { name, text } of segments) {
     const lines = text.split('\n');
     const rest = lines.pop() ?? '';
@@ -47,7 +58,8 @@ export function verifyAudit(
   return chain.end();
 }
 
-class Verification {
+/** Checks the records of one chain, which are read in their order. */
+export class AuditCheck {
   readonly #keys: readonly AuditKey[];
   readonly #heads: readonly AuditHead[];
   readonly #onRecord: (record: AuditRecord) => void;
@@ -58,16 +70,31 @@ class Verification {
   #head = CHAIN_START;
   #first: { n: number; where: string } | undefined;
   #prunedThrough = 0;
+  #isClosed = false;
   /** Code of the record that was read last. */
   #last = '';
   /** Place of an unreadable line. The next record may report that a crash left the line incomplete. */
   #unread: { where: string; isLast: boolean } | undefined;
 
-  constructor(keys: readonly AuditKey[], heads: readonly AuditHead[], onRecord: (record: AuditRecord) => void) {
+  constructor(
+    keys: readonly AuditKey[],
+    heads: readonly AuditHead[],
+    onRecord: (record: AuditRecord) => void = () => {},
+  ) {
     this.#keys = keys;
     this.#heads = heads;
     this.#onRecord = onRecord;
     for (const { n } of heads) this.#kept.set(n, { mac: '', where: '' });
+  }
+
+  /** True if the last record tells that the process of the chain ended in order. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Accepts that the records up to `through` were removed. */
+  acceptRemoved(through: number): void {
+    this.#prunedThrough = Math.max(this.#prunedThrough, through);
   }
 
   read(line: string, where: string): void {
@@ -125,17 +152,21 @@ class Verification {
     if (!authentic) return;
     if (this.#kept.has(n)) this.#kept.set(n, { mac, where });
     this.#records += 1;
-    if (event.type === 'pruned') this.#prunedThrough = Math.max(this.#prunedThrough, event.through);
+    this.#isClosed = event.type === 'closed';
+    if (event.type === 'pruned') this.acceptRemoved(event.through);
     if (event.type === 'lost')
       this.#find('lost', where, `${event.count} records of starts and ends could not be written`);
     if (event.type === 'cut') this.#find('cut-off', where, describeCut(event));
+    if (event.type === 'rewound')
+      this.#find('cut-off', where, `Redis had lost ${spanOf(event.found + 1, event.through)}`);
     this.#onRecord(record);
   }
 
   #compare({ n, mac }: AuditHead, first: number): void {
     const { mac: found = '', where = '' } = this.#kept.get(n) ?? {};
-    if (n > this.#head.n)
-      this.#find('cut-off', this.#last, `${rangeOf(this.#head.n + 1, n)} cut off: a head of record ${n} was kept`);
+    const newest = Math.max(this.#head.n, this.#prunedThrough);
+    if (n > newest)
+      this.#find('cut-off', this.#last, `${rangeOf(newest + 1, n)} cut off: a head of record ${n} was kept`);
     else if (n >= first && found !== mac && found !== '')
       this.#find('altered', where, `record ${n} is not the one whose head was kept`);
   }
@@ -151,7 +182,11 @@ class Verification {
 }
 
 function rangeOf(from: number, to: number): string {
-  return from >= to ? `record ${from} is` : `records ${from} to ${to} are`;
+  return `${spanOf(from, to)} ${from >= to ? 'is' : 'are'}`;
+}
+
+function spanOf(from: number, to: number): string {
+  return from >= to ? `record ${from}` : `records ${from} to ${to}`;
 }
 
 function describeCut({ anchored, found }: { anchored: number; found: number }): string {
