@@ -47,6 +47,7 @@ export {
   toPod,
   toPodLabels,
 } from './execution/kubernetes-pod.ts';
+export { proxyVariables } from './execution/proxy-variables.ts';
 export { withSetting } from './execution/refusal.ts';
 export {
   checkSandbox,

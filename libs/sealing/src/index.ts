@@ -17,6 +17,7 @@ export {
   type VerifiedChain,
   verifyAudit,
 } from './audit/verify-audit.ts';
+export { type EgressStatement, egressKeyOf, MOST_TOKEN_CHARS, signEgress, verifyEgress } from './egress-token.ts';
 export { type LinkKeys, linkKeysOf, pskOf } from './link-keys.ts';
 export { createKeylessSealer, createSealer, createSealKey, type Sealer, sealMarkOf } from './seal.ts';
 export { type SealPlace, sealPlace } from './seal-place.ts';

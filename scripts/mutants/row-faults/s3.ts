@@ -105,7 +105,7 @@ export const s3Faults: readonly RowFault[] = [
   },
   {
     row: 'S3-18',
-    file: 'apps/worker/src/sandbox/egress-env.ts',
+    file: 'libs/policy/src/execution/proxy-variables.ts',
     text: 'const both = (name: string, value: string) => ({ [name]: value, [name.toLowerCase()]: value });',
     change: 'const both = (name: string, value: string) => ({ [`UNREAD_${name}`]: value });',
   },

@@ -1,5 +1,5 @@
 import { resolveSandbox } from '@shellfleet/policy';
-import type { ResolvedSessionSpec } from '@shellfleet/protocol';
+import { isMovable, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Logger } from '../log/logger.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import { createAddressCheck } from './addresses.ts';
@@ -21,14 +21,14 @@ interface EgressReports {
   onRefused(refused: RefusedEgress): void;
 }
 
-/** Creates the proxy of a session. Returns undefined if its network is not `limited`. */
+/** Creates the proxy of a session. Returns undefined if its network is not `limited`, or the fleet has its proxy. */
 export function createSessionEgress(
   spec: ResolvedSessionSpec,
   settings: EgressSettings,
   { logger, metrics, onRefused }: EgressReports,
 ): SessionEgress | undefined {
   const { network, allowedHosts } = resolveSandbox(spec);
-  if (network !== 'limited') return undefined;
+  if (network !== 'limited' || isMovable(spec.policy.type)) return undefined;
   const rules = {
     allowedHosts,
     hosts: settings.hosts,

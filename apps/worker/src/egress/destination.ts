@@ -9,7 +9,7 @@ export interface Destination {
 
 /** Refusal of the proxy: an HTTP status, and the end of a sentence that begins with the destination. */
 export interface ProxyRefusal {
-  status: 400 | 403 | 408 | 502;
+  status: 400 | 403 | 407 | 408 | 502;
   reason: string;
 }
 

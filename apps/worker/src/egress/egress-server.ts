@@ -18,7 +18,7 @@ const HEAD_WITHIN_MS = 10_000;
 const IDLE_MS = 600_000;
 /** Time for a refused client to read its reply and close. */
 const LINGER_MS = 1_000;
-const CONNECTIONS = 128;
+export const CONNECTIONS = 128;
 /** Headers that belong to one connection and not to the request (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = [
   'connection',
@@ -36,9 +36,23 @@ const HOP_BY_HOP = [
 const MESSAGE_HEADERS = ['content-length', 'host'];
 
 /** Opens the outward connection for a request, or returns why it is refused. */
-export type OpenOutward = (destination: Destination, client: Socket) => Promise<Socket | ProxyRefusal>;
+export type OpenOutward = (
+  destination: Destination,
+  client: Socket,
+  /** Value of the header Proxy-Authorization. */
+  authorization: string | undefined,
+) => Promise<Socket | ProxyRefusal>;
 
-export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN_MS): Server {
+export interface EgressServerOptions {
+  headWithinMs?: number | undefined;
+  /** Most connections at a time. Default: those of one session. */
+  connections?: number;
+}
+
+export function createEgressServer(
+  open: OpenOutward,
+  { headWithinMs = HEAD_WITHIN_MS, connections = CONNECTIONS }: EgressServerOptions = {},
+): Server {
   const options = {
     maxHeaderSize: HEAD_BYTES,
     headersTimeout: headWithinMs,
@@ -59,7 +73,7 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
     answer.shouldKeepAlive = false;
     if (isFirst(incoming.socket)) forward(incoming, answer, open).catch(() => answer.destroy());
   });
-  server.maxConnections = CONNECTIONS;
+  server.maxConnections = connections;
   server.on('connection', (client) => client.on('error', () => {}).setTimeout(IDLE_MS, () => client.destroy()));
   server.on('connect', (incoming: IncomingMessage, client: Socket, head: Buffer) => {
     if (isFirst(client)) tunnel(incoming, client, head, open).catch(() => client.destroy());
@@ -75,9 +89,16 @@ export function createEgressServer(open: OpenOutward, headWithinMs = HEAD_WITHIN
   return server;
 }
 
-async function tunnel({ url = '' }: IncomingMessage, client: Socket, head: Buffer, open: OpenOutward): Promise<void> {
+async function tunnel(
+  { url = '', headers }: IncomingMessage,
+  client: Socket,
+  head: Buffer,
+  open: OpenOutward,
+): Promise<void> {
   const destination = parseDestination(url);
-  const outward = isProxyRefusal(destination) ? destination : await open(destination, client);
+  const outward = isProxyRefusal(destination)
+    ? destination
+    : await open(destination, client, headers['proxy-authorization']);
   if (isProxyRefusal(outward)) {
     // The client's end of the connection is noticed only while the connection is read.
     client.end(toText(outward, url)).resume();
@@ -107,7 +128,9 @@ async function forward(incoming: IncomingMessage, answer: ServerResponse, open: 
   if (!['chunked', undefined].includes(incoming.headers['transfer-encoding']?.toLowerCase()))
     return refuse(answer, { status: 400, reason: 'its Transfer-Encoding is another than chunked' }, authority);
   const destination = parseDestination(authority, 80);
-  const outward = isProxyRefusal(destination) ? destination : await open(destination, incoming.socket);
+  const outward = isProxyRefusal(destination)
+    ? destination
+    : await open(destination, incoming.socket, incoming.headers['proxy-authorization']);
   if (isProxyRefusal(outward)) return refuse(answer, outward, authority);
   outward.setTimeout(IDLE_MS, () => outward.destroy());
   answer.on('close', () => outward.destroy());
@@ -154,14 +177,21 @@ function refuse(answer: ServerResponse, refusal: ProxyRefusal, what: string): vo
     answer.destroy();
     return;
   }
-  answer.writeHead(refusal.status, toLine(refusal, what), { 'content-type': 'text/plain' });
+  answer.writeHead(refusal.status, toLine(refusal, what), { 'content-type': 'text/plain', ...challengeFor(refusal) });
   answer.end(`${toSentence(refusal, what)}\n`);
 }
 
 function toText(refusal: ProxyRefusal, what: string): string {
   const body = `${toSentence(refusal, what)}\n`;
-  const head = ['Content-Type: text/plain', 'Connection: close', `Content-Length: ${Buffer.byteLength(body)}`];
+  const challenge = Object.entries(challengeFor(refusal)).map(([name, value]) => `${name}: ${value}`);
+  const length = `Content-Length: ${Buffer.byteLength(body)}`;
+  const head = ['Content-Type: text/plain', 'Connection: close', length, ...challenge];
   return [`HTTP/1.1 ${refusal.status} ${toLine(refusal, what)}`, ...head, '', body].join('\r\n');
+}
+
+/** Returns the header with which a client learns that it must prove itself. */
+function challengeFor({ status }: ProxyRefusal): Record<string, string> {
+  return status === 407 ? { 'Proxy-Authenticate': 'Basic realm="shellfleet"' } : {};
 }
 
 function toSentence({ reason }: ProxyRefusal, what: string): string {

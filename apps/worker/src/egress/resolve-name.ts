@@ -12,13 +12,19 @@ export type ResolveName = (name: string, signal: AbortSignal) => Promise<Address
 /** Parallel lookups. Each blocks one of the process's four threads, which files need too. */
 const LOOKUPS = 2;
 
-const ofHost = pLimit(LOOKUPS);
+export type LimitLookups = <T>(look: () => Promise<T>) => Promise<T>;
+
+export const limitLookups = (most: number): LimitLookups => pLimit(most);
+const ofWorker = limitLookups(LOOKUPS);
 
 /**
  * Creates the resolver of one session, which rejects if a name has no address or the signal aborts. It looks up one
  * name at a time, so that names without a reply do not block the lookups of other sessions.
  */
-export function createResolveName(find: (name: string) => Promise<Address[]> = findAddresses): ResolveName {
+export function createResolveName(
+  find: (name: string) => Promise<Address[]> = findAddresses,
+  ofHost: LimitLookups = ofWorker,
+): ResolveName {
   const ofSession = pLimit(1);
   return (name, signal) => {
     const look = async () => {

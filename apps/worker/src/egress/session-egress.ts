@@ -72,10 +72,8 @@ export class SessionEgress {
   async listen(path: string): Promise<void> {
     this.close();
     await rm(path, { force: true });
-    const server = createEgressServer(
-      (destination, client) => this.#open(destination, client),
-      this.#deps.headWithinMs,
-    );
+    const { headWithinMs } = this.#deps;
+    const server = createEgressServer((destination, client) => this.#open(destination, client), { headWithinMs });
     server.on('connection', (client) => this.#admit(client));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {

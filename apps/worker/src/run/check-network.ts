@@ -1,6 +1,7 @@
 import { resolveSandbox } from '@shellfleet/policy';
 import {
   type CommandPayload,
+  isMovable,
   type NetworkAccess,
   type ResolvedSessionSpec,
   ShellfleetError,
@@ -16,6 +17,8 @@ export function networkOf({ network: asked }: CommandPayload, spec: ResolvedSess
     throw refused(`the session has the network '${network}', and one command cannot have the wider '${asked}'`);
   if (network === 'full')
     throw refused(`the session has the network 'full', which cannot be narrowed to '${asked}' for one command`);
+  if (isMovable(spec.policy.type))
+    throw refused(`the proxy of Pods does not know of commands, so none has the narrower network '${asked}'`);
   return asked;
 }
 

@@ -4,9 +4,11 @@ import { cluster } from '../../test-support/cluster-settings.ts';
 import { weakFields } from '../../test-support/pod-security.ts';
 import { type ClusterSettings, planKubernetes } from './kubernetes.ts';
 import { type PodManifest, type PodNames, podSelector, toClaim, toPod } from './kubernetes-pod.ts';
+import { proxyVariables } from './proxy-variables.ts';
 import { DEFAULT_SANDBOX_ALLOWANCES } from './sandbox-modes.ts';
 
 const GIB = 2 ** 30;
+const proxy = 'http://session:token@10.0.0.7:3128';
 const names: PodNames = {
   name: 'sf-0123456789abcdef',
   labels: { fleet: 'f1', tenant: 't1', session: 's1', generation: 'g1', key: 'k1' },
@@ -14,6 +16,7 @@ const names: PodNames = {
   owner: { name: 'shellfleet-f1', uid: 'u1' },
   linkKey: 'aa',
   linkPsk: 'bb',
+  proxy,
 };
 
 function planOf(spec: object, settings: Partial<ClusterSettings> = {}) {
@@ -174,6 +177,8 @@ describe('the manifest of a Pod', () => {
     expect([spec.dnsPolicy, spec.dnsConfig]).toEqual(['ClusterFirst', undefined]);
     expect(metadata.labels['shellfleet.dev/network']).toBe('full');
     const limited = podOf({ sandbox: { network: 'limited' } }, { egress: { host: 'e', port: 1 } });
+    const { env } = limited.spec.containers[0];
+    expect(env?.slice(3)).toEqual(Object.entries(proxyVariables(proxy)).map(([name, value]) => ({ name, value })));
     expect([limited.spec.dnsPolicy, limited.metadata.labels['shellfleet.dev/network']]).toEqual(['None', 'limited']);
   });
 

@@ -1,5 +1,6 @@
 import { WORKSPACE_PATH } from './directories.ts';
 import type { KubernetesPlan, Toleration } from './kubernetes.ts';
+import { proxyVariables } from './proxy-variables.ts';
 
 // Translates a plan into the manifest of a Pod. Everything that hardens a Pod is in this file. Pod Security
 // `restricted` admits the result: the fields that it forbids (host namespaces, host paths, sysctls, …) are absent.
@@ -50,6 +51,8 @@ export interface PodNames {
   /** Public key of the fleet, which is no secret, and the secret of this Pod, both in hex. */
   linkKey: string;
   linkPsk: string;
+  /** URL of the egress proxy with the session's token. Needed for the network `limited`. */
+  proxy?: string | undefined;
 }
 
 interface Metadata {
@@ -259,6 +262,7 @@ function toShell(plan: KubernetesPlan, names: PodNames): Container {
       { name: 'HOME', value: WORKSPACE_PATH },
       { name: 'SF_LINK_KEY', value: names.linkKey },
       { name: 'SF_LINK_PSK', value: names.linkPsk },
+      ...(plan.network === 'limited' ? toProxy(names) : []),
     ],
     workingDir: plan.cwd,
     ports: [{ name: 'keeper', containerPort: cluster.port, protocol: 'TCP' }],
@@ -272,6 +276,12 @@ function toShell(plan: KubernetesPlan, names: PodNames): Container {
       ...(readOnlyRootfs ? [{ name: 'tmp', mountPath: '/tmp' }] : []),
     ],
   };
+}
+
+/** Returns the variables of the proxy. Who reads the token in the Pod can use it only where the proxy is reachable. */
+function toProxy({ name, proxy }: PodNames): { name: string; value: string }[] {
+  if (proxy === undefined) throw new Error(`the Pod ${name} has the network 'limited' and no proxy`);
+  return Object.entries(proxyVariables(proxy)).map(([variable, value]) => ({ name: variable, value }));
 }
 
 /** Settings of a container that nobody attaches to. The kubelet keeps what it prints, so the keeper prints nothing. */

@@ -75,6 +75,15 @@ describe('planKubernetes', () => {
     ]);
   });
 
+  test('refuses more names than the head of a request has room for', () => {
+    const allowedHosts = Array.from({ length: 100 }, (_, index) => `${'a'.repeat(60)}.n${index}.example.org`);
+    const allowed = { sandbox: { modes: [], networks: ['limited' as const], hosts: ['*.example.org'] } };
+    const spec = { sandbox: { network: 'limited', allowedHosts } };
+    expect(refusalOf(spec, { egress: { host: 'egress', port: 3128 } }, allowed)?.issues).toEqual([
+      { path: 'sandbox.allowedHosts', message: expect.stringContaining('the proxy of Pods takes 7000') },
+    ]);
+  });
+
   test.each([
     [{ limits: { cpuTimeSeconds: 10 } }, {}, 'limits.cpuTimeSeconds', /cannot bound CPU seconds/],
     [{ limits: { fileSizeBytes: GIB } }, {}, 'limits.fileSizeBytes', /cannot bound the size of a file/],

@@ -99,6 +99,8 @@ export interface KubernetesPlan {
 
 const NO_CPU_TIME = 'the kubernetes policy cannot bound CPU seconds: use limits.cpus and timeoutMs';
 const NO_FILE_SIZE = 'the kubernetes policy cannot bound the size of a file: use limits.diskBytes';
+/** Most characters of `allowedHosts` as JSON. */
+const MOST_NAME_CHARS = 7_000;
 const SECTION = 'of the section kubernetes in SHELLFLEET_CONFIG';
 
 /** Plans the session. Throws SANDBOX_UNAVAILABLE with every refused field. */
@@ -111,6 +113,7 @@ export function planKubernetes(spec: ResolvedSessionSpec, allowances: Kubernetes
     ...checkCwd(spec.cwd),
     ...checkEnforceable('limits.cpuTimeSeconds', cpuTimeSeconds, NO_CPU_TIME),
     ...checkEnforceable('limits.fileSizeBytes', fileSizeBytes, NO_FILE_SIZE),
+    ...checkHostNames(spec),
     ...refusedSandbox(spec),
   ]);
   const { mode, network } = resolveSandbox(spec);
@@ -195,6 +198,14 @@ function checkPids(asked: number | undefined, { podPidsLimit, unenforced }: Offe
   const has = podPidsLimit === undefined ? 'and its operator names none' : `which is ${podPidsLimit} here`;
   const message = `asks for ${asked}, and a Pod has only the limit of its kubelet, ${has}`;
   return [{ path: 'limits.pids', message: withSetting(message, `podPidsLimit or unenforced ${SECTION}`) }];
+}
+
+/** Checks that the token with the names is not too long for the heads of requests, with which it is sent. */
+function checkHostNames(spec: ResolvedSessionSpec): FieldIssue[] {
+  const { length } = JSON.stringify(resolveSandbox(spec).allowedHosts);
+  if (length <= MOST_NAME_CHARS) return [];
+  const message = `has ${length} characters as JSON, and the proxy of Pods takes ${MOST_NAME_CHARS}: use patterns such as *.example.org`;
+  return [{ path: 'sandbox.allowedHosts', message }];
 }
 
 function checkEgress(spec: ResolvedSessionSpec, { egress = false }: OfferedByCluster): FieldIssue[] {
