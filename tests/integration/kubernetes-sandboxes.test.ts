@@ -1,5 +1,6 @@
+import type { KubernetesAllowances, PodManifest } from '@shellfleet/policy';
 import { sessionSpecSchema } from '@shellfleet/protocol';
-import { createSealKey } from '@shellfleet/sealing';
+import { createSealKey, egressKeyOf, verifyEgress } from '@shellfleet/sealing';
 import { KubernetesSandboxes, type KubernetesSandboxesOptions, type SessionRef } from '@shellfleet/worker';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { fleetIdOf, keyspaceOf } from '../support/keyspace.ts';
@@ -17,13 +18,18 @@ let cluster: Cluster;
 let account: Awaited<ReturnType<Cluster['tokenFor']>>;
 let sandboxes: KubernetesSandboxes;
 
-async function open(of: Partial<KubernetesSandboxesOptions> = {}, settings = {}): Promise<KubernetesSandboxes> {
+async function open(
+  of: Partial<KubernetesSandboxesOptions> = {},
+  settings = {},
+  allowed: Partial<KubernetesAllowances> = {},
+): Promise<KubernetesSandboxes> {
   const opened = new KubernetesSandboxes({
     ...{ namespace, hostId: 'one', sealKeys, slowness: 0.05 },
     api: { server: cluster.server.url, caFile: cluster.caFile, tokenFile: account.tokenFile },
     allowances: {
       images: 'any',
       defaultImage: 'registry.example/session:1',
+      ...allowed,
       cluster: {
         ...{ namespace: 'sessions', port: 7443, keeper: { image: 'registry.example/keeper:1', volume: 'init' } },
         ...{ pullPolicy: 'IfNotPresent', pullSecrets: [], nodeSelector: {}, tolerations: [], userNamespaces: false },
@@ -113,6 +119,25 @@ describe('KubernetesSandboxes', () => {
     const strange = await open({ sealKeys: [createSealKey()] });
     await expect(strange.find(session, sandbox.id)).rejects.toMatchObject({ code: 'SEAL_KEY_UNKNOWN' });
     await Promise.all([sandbox.remove(), rotated.close(), strange.close()]);
+  });
+
+  test('gives a Pod with the network limited the proxy of its fleet and a token', async () => {
+    const settings = { egress: { host: '127.0.0.1', port: 3128 } };
+    const allowed = { sandbox: { modes: [], networks: ['limited' as const], hosts: ['*.example.org'] } };
+    const limited = await open({}, settings, allowed);
+    const allowedHosts = ['a.example.org'];
+    const sandbox = await limited.create(session, spec({ sandbox: { network: 'limited', allowedHosts } }));
+    const started = expect(sandbox.start()).rejects.toThrow('was removed');
+    await until(() => expect(podNames()).toContain(`sf-${sandbox.id}`));
+    const pod = cluster.server.store.get('pods', 'sessions', `sf-${sandbox.id}`) as unknown as PodManifest;
+    const { value = '' } = pod.spec.containers[0].env?.find(({ name }) => name === 'HTTPS_PROXY') ?? {};
+    const { host, password } = new URL(value);
+    expect([host, pod.metadata.labels['shellfleet.dev/network']]).toEqual(['127.0.0.1:3128', 'limited']);
+    const keys = sealKeys.map(egressKeyOf);
+    expect(verifyEgress(keys, password)).toMatchObject({ ...session, hosts: allowedHosts });
+    await sandbox.remove();
+    await started;
+    await limited.close();
   });
 
   test('waits for a quota, and tells its words meanwhile', async () => {

@@ -29,6 +29,7 @@ describe('planKubernetes', () => {
       readOnlyRootfs: false,
       readOnlyWorkspace: false,
       network: 'restricted',
+      allowedHosts: [],
       cwd: '/workspace',
       shell: [],
       runtimeClass: undefined,

@@ -80,6 +80,8 @@ export interface KubernetesPlan {
   readOnlyRootfs: boolean;
   readOnlyWorkspace: boolean;
   network: ResolvedSandbox['network'];
+  /** Hosts that the network `limited` reaches. */
+  allowedHosts: readonly string[];
   cwd: string;
   /** Program and arguments of the shell. Empty: the keeper chooses. */
   shell: readonly string[];
@@ -116,7 +118,7 @@ export function planKubernetes(spec: ResolvedSessionSpec, allowances: Kubernetes
     ...checkHostNames(spec),
     ...refusedSandbox(spec),
   ]);
-  const { mode, network } = resolveSandbox(spec);
+  const { mode, network, allowedHosts } = resolveSandbox(spec);
   const isReadOnly = mode === 'read-only';
   const { image } = imageOf(spec, allowances);
   return {
@@ -125,6 +127,7 @@ export function planKubernetes(spec: ResolvedSessionSpec, allowances: Kubernetes
     readOnlyRootfs: isReadOnly || (spec.policy.type === 'kubernetes' && spec.policy.readOnlyRootfs),
     readOnlyWorkspace: isReadOnly,
     network,
+    allowedHosts,
     cwd: spec.cwd,
     shell: spec.shell ?? [],
     runtimeClass: runtimeClassOf(spec),

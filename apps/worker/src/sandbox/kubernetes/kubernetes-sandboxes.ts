@@ -29,6 +29,7 @@ import { PodSandbox } from './pod-sandbox.ts';
 import { type Pod, podSchema } from './pod-schema.ts';
 import { readPodState } from './pod-state.ts';
 import { PODS, Pods } from './pods.ts';
+import { proxyUrl } from './proxy-url.ts';
 import { CLAIMS } from './start-pod.ts';
 
 /** Token of every keeper that listens. */
@@ -162,7 +163,8 @@ export class KubernetesSandboxes implements Sandboxes {
   async #manifests(id: string, session: SessionRef, plan: KubernetesPlan | undefined) {
     if (plan === undefined) throw new Error('a Pod that was found is not created again');
     const { names } = this.#identity.name(id, session, await this.#knownOwner());
-    const pod = toPod(plan, names);
+    const [sealKey = ''] = this.#options.sealKeys;
+    const pod = toPod(plan, { ...names, proxy: await proxyUrl(session, plan, sealKey) });
     const annotations = { ...pod.metadata.annotations, ...this.#identity.annotationsOf(session) };
     return { pod: { ...pod, metadata: { ...pod.metadata, annotations } }, claim: toClaim(plan, names) };
   }
