@@ -135,7 +135,7 @@ describe('the start from a checkout', () => {
     expect(bootstrap(...args)).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'usage: node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|example [arguments]\n',
+      stderr: 'usage: node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|example|images [arguments]\n',
     });
   });
 

@@ -1,18 +1,25 @@
-// npm run release [-- --dry-run]: builds, packs, checks and publishes the public packages. `npm run release:version`
-// comes before it (CONTRIBUTING.md).
+// npm run release [-- --dry-run] [--registry PREFIX]: builds, packs, checks and publishes the public packages, and the
+// images of a cluster to a registry if one is given. `npm run release:version` comes before it (CONTRIBUTING.md).
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
+import { resolveBases } from './images/resolve-bases.ts';
 import { findFaults } from './release/check-package.ts';
 import { buildPackages, type PackedPackage, packPackages } from './release/pack-packages.ts';
+import { publishImages } from './release/publish-images.ts';
 import { root } from './steps.ts';
 
 const run = promisify(execFile);
 
 async function main(args: readonly string[]): Promise<void> {
-  const isDry = args.includes('--dry-run');
+  const { values } = parseArgs({
+    args: [...args],
+    options: { 'dry-run': { type: 'boolean', default: false }, registry: { type: 'string' } },
+  });
+  const { 'dry-run': isDry, registry } = values;
   const obstacles = await findObstacles();
+  if (registry !== undefined) obstacles.push(...(await findUnresolved()));
   await buildPackages();
   for (const arch of ['x64', 'arm64']) {
     const hasKeeper = await readdir(join(root, 'libs/keeper/prebuilt', `linux-${arch}`)).catch(() => []);
@@ -23,6 +30,7 @@ async function main(args: readonly string[]): Promise<void> {
   const faults = (await Promise.all(packed.map(describeFaults))).flat();
   if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const one of packed) await publish(one, isDry);
+  if (registry !== undefined && !isDry) await publishImages(registry.replace(/\/+$/, ''));
   for (const obstacle of obstacles) console.log(`Before a release: ${obstacle}`);
 }
 
@@ -36,6 +44,14 @@ async function findObstacles(): Promise<string[]> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { repository?: unknown };
   if (manifest.repository === undefined) found.push('Name the repository in package.json: provenance needs it.');
   return found;
+}
+
+/** Returns the base images that have no digest. */
+async function findUnresolved(): Promise<string[]> {
+  return resolveBases().then(
+    () => [],
+    (error: Error) => [error.message],
+  );
 }
 
 async function describeFaults(one: PackedPackage): Promise<string[]> {

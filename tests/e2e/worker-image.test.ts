@@ -51,7 +51,9 @@ describe('the worker image', () => {
       const [source = '', target = ''] = volume.split(':');
       return { source: source === '/var/run/docker.sock' ? socket : source, target };
     });
+    // The socket of the engine belongs to root, and the image's own user is not.
     const worker = await new GenericContainer(image)
+      .withUser('root')
       .withNetworkMode('host')
       .withBindMounts(mounts)
       // The Redis of the compose file has an image that this machine may lack.

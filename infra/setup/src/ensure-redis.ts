@@ -47,7 +47,7 @@ function givenRedis(url: string): Redis {
   return { url, close, [Symbol.asyncDispose]: close };
 }
 
-async function findRedisServer(report: Report): Promise<string | undefined> {
+export async function findRedisServer(report: Report): Promise<string | undefined> {
   const found = await findProgram('redis-server');
   if (found || !(await canInstallPackages())) return found;
   await installPackages(debianPackages.redis, report);

@@ -82,10 +82,15 @@ async function makeSlim(deps: EnsureImageDeps): Promise<string> {
 /** Builds `full` on the public image if the engine has that, else from this machine's Debian packages, like `slim`. */
 async function makeFull(deps: EnsureImageDeps): Promise<string> {
   if (!(await hasImage(deps.endpoint, publicSessionImage))) return buildFromPackages(deps, 'full');
-  const { image, packages } = await readDerived(deps.root);
-  deps.report(`Building the session image full on top of ${publicSessionImage} (a minute or two)`);
+  return buildFullImage(deps, publicSessionImage);
+}
+
+/** Builds `full` on a base image that has Node and npm. */
+export async function buildFullImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
+  const { image, packages } = await readDerived(deps.root, baseImage);
+  deps.report(`Building the session image full on top of ${baseImage} (a minute or two)`);
   const buildArgs = {
-    BASE_IMAGE: publicSessionImage,
+    BASE_IMAGE: baseImage,
     PACKAGES: packages.join(' '),
     USER_PATH: userPath,
     NPM_PREFIX: npmPrefix,
@@ -102,7 +107,10 @@ async function buildFromPackages(deps: EnsureImageDeps, variant: SessionVariant)
   return recipe.image;
 }
 
-async function readDerived(root: string): Promise<{ image: string; packages: string[] }> {
+async function readDerived(
+  root: string,
+  baseImage = publicSessionImage,
+): Promise<{ image: string; packages: string[] }> {
   const packages = await readPackages(root, 'full');
-  return { image: `shellfleet/session:${recipeHash([publicSessionImage, '2', ...packages])}`, packages };
+  return { image: `shellfleet/session:${recipeHash([baseImage, '2', ...packages])}`, packages };
 }

@@ -1,4 +1,6 @@
-import type { Readable } from 'node:stream';
+import { createWriteStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { Docker } from '@shellfleet/vendor/dockerode';
 import { connectDocker } from '../docker-client.ts';
 import type { DockerEndpoint } from '../docker-endpoint.ts';
@@ -30,6 +32,18 @@ export async function tagImage(endpoint: DockerEndpoint, image: string, alias: s
   await docker.getImage(image).tag(splitImage(alias));
 }
 
+/** Returns the engine's id of an image, which its content determines. */
+export async function imageId(endpoint: DockerEndpoint, image: string): Promise<string> {
+  const docker = await connectDocker(endpoint);
+  return (await docker.getImage(image).inspect()).Id;
+}
+
+/** Writes an image under this name into a file, in the form that `docker load` and containerd import. */
+export async function saveImage(endpoint: DockerEndpoint, image: string, path: string): Promise<void> {
+  const docker = await connectDocker(endpoint);
+  await pipeline(Readable.from(await docker.getImage(image).get()), createWriteStream(path));
+}
+
 /** Creates an image with one layer from a root file system. `changes` are Dockerfile instructions. */
 export async function importImage(
   endpoint: DockerEndpoint,
@@ -49,10 +63,16 @@ export async function buildImage(
   endpoint: DockerEndpoint,
   image: string,
   context: Readable,
-  options: { dockerfile: string; buildArgs: Record<string, string>; signal?: AbortSignal | undefined },
+  options: {
+    dockerfile: string;
+    buildArgs?: Record<string, string>;
+    /** Platform of an image in which nothing runs during the build, such as linux/arm64. Default: the engine's. */
+    platform?: string;
+    signal?: AbortSignal | undefined;
+  },
 ): Promise<void> {
   const docker = await connectDocker(endpoint);
-  const { dockerfile, buildArgs, signal } = options;
+  const { dockerfile, buildArgs = {}, platform, signal } = options;
   await sending(context, signal, async (abortSignal) =>
     untilFinished(
       docker,
@@ -60,6 +80,8 @@ export async function buildImage(
         t: image,
         dockerfile,
         buildargs: buildArgs,
+        // The cache of the engine takes the same steps for another platform as the same image.
+        ...(platform === undefined ? {} : { platform, nocache: true }),
         rm: true,
         forcerm: true,
         abortSignal,

@@ -2,13 +2,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { PassThrough, type Readable } from 'node:stream';
 
 /** Returns a tar stream of files below a directory, owned by root. The stream fails when tar does. */
-export function packDirectory(directory: string, paths: string[] = ['.'], exclude: string[] = []): Readable {
+export function packDirectory(
+  directory: string,
+  paths: string[] = ['.'],
+  exclude: string[] = [],
+  flags: string[] = [],
+): Readable {
   const excluded = exclude.map((pattern) => `--exclude=${pattern}`);
   // The files get root as owner, because their owner on this machine means nothing in the image. GNU tar and macOS tar
   // have different options for this.
   const owner =
     process.platform === 'darwin' ? ['--uid', '0', '--gid', '0'] : ['--owner=0', '--group=0', '--sort=name'];
-  const child = spawn('tar', ['-C', directory, ...owner, ...excluded, '-cf', '-', '--', ...paths], {
+  const child = spawn('tar', ['-C', directory, ...owner, ...flags, ...excluded, '-cf', '-', '--', ...paths], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   return failingWith(child);
