@@ -58,6 +58,11 @@ export interface SessionInfo {
    */
   noHostReason?: string;
   /**
+   * What its Pod waits for while the shell is opened, in the words of the scheduler, the kubelet or the quota. Absent
+   * when nothing is known, and where shells are not in a cluster.
+   */
+  waitsFor?: string;
+  /**
    * What a host must have to take the session, by field of the spec. Only in the info of one session that waits for a
    * host, and if this process can open its spec.
    */

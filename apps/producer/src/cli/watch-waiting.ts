@@ -100,6 +100,10 @@ export function reasonToWait(id: string, info: SessionInfo | ShellfleetError): R
     const says = `The host ${hostId} of ${id} does not answer. ${id} waits until it is back, or until another host may take it over.`;
     return { kind: 'unreachable', words: says, says };
   }
+  if (info.waitsFor !== undefined) {
+    const says = `The Pod of ${id} waits: ${info.waitsFor}.`;
+    return { kind: 'pod', words: says, says };
+  }
   if (position === undefined) return undefined;
   if (atQuota !== undefined) {
     const { quota, used, limit } = atQuota;

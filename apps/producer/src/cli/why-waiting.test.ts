@@ -26,6 +26,12 @@ describe('the reason of a wait', () => {
       'tenant has 40 of 40 sessions',
       'tenant has 40 of 40 sessions',
     ],
+    [
+      'a node of its cluster',
+      { state: 'starting', hostId: 'h1', waitsFor: 'Unschedulable: 0/3 nodes are available: 3 cpu. preemption: 0/3' },
+      'its Pod waits: Unschedulable: 0/3 nodes are available: 3 cpu. preemption: 0/3',
+      'its Pod waits: Unschedulable: 0/3 nodes are available: 3 cpu',
+    ],
     ['slots', { position: 2 }, 'all slots are taken', 'all slots are taken'],
     ['another command', { state: 'busy', hostId: 'h1' }, 'another command runs in it', 'another command runs in it'],
     ['nothing', { state: 'ready', hostId: 'h1' }, '-', '-'],

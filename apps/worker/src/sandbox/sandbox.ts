@@ -74,8 +74,6 @@ export interface UnassignedSandbox {
   readonly image?: SandboxImage;
   /** Kind and name, for messages. */
   readonly description: string;
-  /** Name of the cluster's node that runs it. Absent on a worker's own host, and until it has one. */
-  readonly node?: string | undefined;
   /** Creation time in ms, by the clock of this host. */
   readonly createdAt: number;
   /** KEEPER_PROTOCOL_VERSION of the worker that created the sandbox, and so of its keeper. Compared on adoption. */

@@ -17,6 +17,11 @@ export class Announcements {
     return this.#store('starting');
   }
 
+  /** Reports what the start of the sandbox waits for, in the words of the cluster; undefined when that is over. */
+  async waits(words: string | undefined): Promise<void> {
+    await this.#store('starting', undefined, {}, words);
+  }
+
   /** Reports that entries can start on the shell. A new shell is also an event. */
   ready(): Promise<void> {
     const { epoch } = this.#context.shell;
@@ -49,11 +54,16 @@ export class Announcements {
     });
   }
 
-  async #store(status: 'starting' | 'ready', type?: EventType, data: Record<string, unknown> = {}): Promise<void> {
+  async #store(
+    status: 'starting' | 'ready',
+    type?: EventType,
+    data: Record<string, unknown> = {},
+    waitsFor?: string,
+  ): Promise<void> {
     const { mailbox, redaction } = this.#context;
     const { epoch, epochBase, sandboxId = '', image, start, node } = this.#context.shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
-    const state = { epoch, epochBase, status, sandbox: status === 'ready' ? sandboxId : '', image, start, node };
-    await mailbox.announce(state, event);
+    const sandbox = status === 'ready' ? sandboxId : '';
+    await mailbox.announce({ epoch, epochBase, status, sandbox, image, start, node, waitsFor }, event);
   }
 }

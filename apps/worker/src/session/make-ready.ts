@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { repeat } from '@shellfleet/concurrency';
 import type { Entry } from '@shellfleet/mailbox';
-import { ATTRIBUTES, ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { ATTRIBUTES, ensureShellfleetError, isMovable, ShellfleetError } from '@shellfleet/protocol';
 import { traceOf } from '../run/open-payload.ts';
 import { failWaiting } from './fail-waiting.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -8,6 +9,8 @@ import type { SessionParts } from './session-parts.ts';
 /** Time for which an unreachable engine, which may be restarting, is retried before commands fail. */
 const ENGINE_RETRY_MS = 20_000;
 const ENGINE_POLL_MS = 1_000;
+/** Interval of looks at what the start of a Pod waits for. */
+const TELL_MS = 500;
 
 /**
  * Opens and prepares the shell, and returns whether it is ready. Otherwise the waiting entries fail with the error or,
@@ -33,7 +36,7 @@ async function openUntilReady(parts: SessionParts, leaving?: AbortSignal): Promi
   for (;;) {
     try {
       refuseForbiddenStartup(parts);
-      await shell.makeReady(signal);
+      await tellWaits(parts, () => shell.makeReady(signal));
       shell.recordOpened({ from, to: Date.now() });
       if (opens) context.metrics?.sessionOpened(shell.start === 'warm' ? 'warm' : 'cold', Date.now() - from);
       await announcements.ready();
@@ -58,6 +61,19 @@ async function openUntilReady(parts: SessionParts, leaving?: AbortSignal): Promi
       return false;
     }
   }
+}
+
+/** Reports what the start of a Pod waits for, while the shell is opened. */
+async function tellWaits({ context, shell, announcements }: SessionParts, open: () => Promise<void>): Promise<void> {
+  if (!isMovable(context.spec.policy.type)) return open();
+  let told: string | undefined;
+  const tell = async () => {
+    const words = shell.waitsFor;
+    if (words !== told) await announcements.waits(words);
+    told = words;
+  };
+  const telling = repeat(tell, { everyMs: TELL_MS, onError: (err) => context.logger.warn({ err }, 'session.failed') });
+  await open().finally(() => telling.close());
 }
 
 /** Throws if the rules forbid the startup commands. They may have changed since the entry was admitted. */

@@ -165,6 +165,11 @@ export class SessionShell {
     return this.#sandbox?.containerId;
   }
 
+  /** What the start of the sandbox waits for, in the words of the cluster. */
+  get waitsFor(): string | undefined {
+    return this.#sandbox?.waitsFor?.();
+  }
+
   /** Node of the cluster that has the sandbox, where there is one. */
   get node(): string | undefined {
     return this.#sandbox?.node;

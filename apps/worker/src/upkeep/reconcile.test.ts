@@ -23,7 +23,7 @@ const placement = { policy: 'host' as const, priority: 7, labels: { team: 'build
 const waits: StoredSession = {
   ...{ phase: 'open', generation: '3', placementClass: 'host', placement: JSON.stringify(placement), status: 'queued' },
   ...{ host: '', fence: 0, running: '', epoch: 0, createdAt: 0, activeAt: 0, waiting: 1, held: '', hasWork: true },
-  ...{ closedAt: 0, closedWith: '', isDiscarded: false, image: undefined, start: '', node: '' },
+  ...{ closedAt: 0, closedWith: '', isDiscarded: false, image: undefined, start: '', node: '', waitsFor: '' },
 };
 
 const jobs = { has: vi.fn(async () => false), ensure: vi.fn(async () => {}) };

@@ -167,6 +167,7 @@ function toInfo(
     ...(state.host ? { backgroundUnknown: true as const } : {}),
     ...(state.image === undefined ? {} : { image: state.image.name, imageDigest: state.image.digest }),
     ...(state.node === '' ? {} : { node: state.node }),
+    ...(state.host === '' || state.waitsFor === '' ? {} : { waitsFor: state.waitsFor }),
     ...toStart(state.start),
     labels: parsePlacement(state.placement)?.labels ?? {},
     createdAt: toTime(state.createdAt),

@@ -4,7 +4,8 @@
 --      9 epoch before the first shell of this sandbox · 10 id of the sandbox, or '' ·
 --      11 number of the call, which rises · 12 '<digest> <name>' of the image of its container, or '' ·
 --      13 how this host got the shell: 'warm', 'cold <reason>', or '' when it was adopted ·
---      14 node of the cluster that has its sandbox, or ''
+--      14 node of the cluster that has its sandbox, or '' ·
+--      15 what the start of its sandbox waits for, or ''
 -- Returns {1} · {-1} fenced
 if not owns(ARGV[3], ARGV[4]) then return {-1} end
 local stored_epoch, announced = unpack(redis.call('HMGET', state, 'epoch', 'announced'))
@@ -25,5 +26,6 @@ if ARGV[6] == 'ready' then
 end
 if ARGV[12] ~= '' then redis.call('HSET', state, 'image', ARGV[12]) end
 if ARGV[13] ~= '' then redis.call('HSET', state, 'start', ARGV[13]) end
+if ARGV[15] ~= '' then redis.call('HSET', state, 'waitsFor', ARGV[15]) else redis.call('HDEL', state, 'waitsFor') end
 publish_newest()
 return {1}

@@ -22,6 +22,8 @@ export async function announce(
     start?: string;
     /** Node of the cluster that has its sandbox. */
     node?: string | undefined;
+    /** What the start of its sandbox waits for, in the words of the cluster. */
+    waitsFor?: string | undefined;
   },
   event?: { type: EventType; data: Record<string, unknown> },
 ): Promise<{ type: 'recorded' } | Fenced> {
@@ -39,6 +41,7 @@ export async function announce(
     toStoredImage(shell.image),
     shell.start ?? '',
     shell.node ?? '',
+    shell.waitsFor ?? '',
   ];
   const reply = asArray(
     await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, ...args]),

@@ -30,6 +30,8 @@ export interface StoredSession {
   start: string;
   /** Node of the cluster that has its shell, or empty. */
   node: string;
+  /** What the start of its sandbox waits for, in the words of the cluster. Empty if nothing is known. */
+  waitsFor: string;
   /** number of waiting entries */
   waiting: number;
   /** id of the head when it is held, or empty */
@@ -56,6 +58,7 @@ const FIELDS = [
   'image',
   'start',
   'node',
+  'waitsFor',
   'discard',
 ];
 
@@ -84,6 +87,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     image,
     start,
     node,
+    waitsFor,
     discard,
   ] = fields;
   if (!phase) return undefined;
@@ -105,6 +109,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
     image: fromStoredImage(image ?? ''),
     start: start ?? '',
     node: node ?? '',
+    waitsFor: waitsFor ?? '',
     waiting,
     held: head !== null && head === held ? head : '',
     hasWork: Boolean(running) || phase === 'closing' || isRunnable(head, held),

@@ -61,7 +61,8 @@ describe('startPod', () => {
   test('waits while the quota of the namespace is used up, and tells its words', async () => {
     const { done, calls, words } = stage({ replies: [OVER_QUOTA, OVER_QUOTA], shown: [{ pod: podWith(RUNNING) }] });
     await done;
-    expect([calls.length, words()]).toEqual([3, [OVER_QUOTA.message, OVER_QUOTA.message]]);
+    const quota = 'exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10';
+    expect([calls.length, words()]).toEqual([3, [quota, quota]]);
   });
 
   test('waits while no node fits, and tells the words of the scheduler', async () => {

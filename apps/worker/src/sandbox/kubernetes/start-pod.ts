@@ -63,7 +63,7 @@ async function createPod(start: StartedPod): Promise<void> {
       onWait(undefined);
       return;
     } catch (error) {
-      if (isOverQuota(error)) onWait(error.message);
+      if (isOverQuota(error)) onWait(error.message.replace(/^.*(?=exceeded quota)/s, ''));
       else if (!metAnotherWrite(error) && mayPass(error)) onWait(describeUnreachable((error as Error).message));
       else if (!metAnotherWrite(error)) throw toClusterError(error, 'to create a Pod');
     }
