@@ -60,14 +60,14 @@ async function follow(since: readonly string[], script: string): Promise<Exporte
 beforeAll(async () => {
   const config = join(directory, 'config.yaml');
   writeFileSync(config, 'audit: { store: redis }\n');
-  stack = await startFleet({ workers: 2, slots: 2, env: { SHELLFLEET_CONFIG: config } });
+  stack = await startFleet({ workers: 2, slots: 1, env: { SHELLFLEET_CONFIG: config } });
   cli = new FleetCli(stack);
   redis = openRedis(parseRedisUrl(stack.redisUrl), 'producer', 'attacker');
-  const sessions = ['a', 'b', 'c'];
+  const sessions = ['a', 'b'];
   for (const session of sessions) await runRecorded(session, `echo ${session} # hunter2hunter2`);
-  const first = await follow([], 'echo c');
+  const first = await follow([], 'echo b');
   for (const session of sessions) await runRecorded(session, `echo again ${session}`);
-  followed = [...first, ...(await follow(['--since', first.at(-1)?.position ?? ''], 'echo again c'))];
+  followed = [...first, ...(await follow(['--since', first.at(-1)?.position ?? ''], 'echo again b'))];
   const [killed, stopped] = stack.workers;
   await Promise.all([killed?.kill(), stopped?.stop('SIGTERM')]);
   // The key of a killed process expires after 5 s.
@@ -112,36 +112,39 @@ describe('an audit in Redis', () => {
 
   test('holds neither a secret nor a script in clear', async () => {
     const stored = JSON.stringify(await redis.xrange(keys().auditRecords, '-', '+'));
-    expect(stored).not.toMatch(/hunter2|echo/);
+    expect(stored).not.toMatch(/hunter2|echo /);
     expect(JSON.stringify(followed)).toContain('echo a # [REDACTED_SECRET]');
   });
 
   /** Changes the stream, which `restore` undoes. */
-  type Tamper = (entries: [id: string, fields: string[]][]) => Promise<unknown>;
-  const last = (entries: [id: string, fields: string[]][], host: string) =>
-    entries.findLast(([, fields]) => fields[1]?.startsWith(`${host} `));
+  type Tamper = (entries: Entries) => Promise<unknown>;
+  type Entries = [id: string, fields: string[]][];
+  const ofHost = (entries: Entries, host: string) => entries.filter(([, fields]) => fields[1]?.startsWith(`${host} `));
+  const last = (entries: Entries, host: string) => ofHost(entries, host).at(-1);
+  /** Returns the id of an entry between others of its chain: the process wrote one for each command, and a last one. */
+  const middle = (entries: Entries) => ofHost(entries, 'h2')[1]?.[0] ?? '';
 
   test.each<[string, Tamper, string[], expected: RegExp[]]>([
     [
       'a removed record',
-      (entries) => redis.xdel(keys().auditRecords, entries[1]?.[0] ?? ''),
+      (entries) => redis.xdel(keys().auditRecords, middle(entries)),
       [],
-      [/^missing h[12]: records? \d+.* missing before it$/],
+      [/^missing h2: records? \d+.* missing before it$/],
     ],
     [
       'a changed record',
       async (entries) => {
         const { auditRecords } = keys();
         await redis.del(auditRecords);
-        for (const [index, [id, fields]] of entries.entries())
+        for (const [id, fields] of entries)
           await redis.xadd(
             auditRecords,
             id,
-            ...fields.map((text, at) => (index === 1 && at === 5 ? flip(text) : text)),
+            ...fields.map((text, at) => (id === middle(entries) && at === 5 ? flip(text) : text)),
           );
       },
       [],
-      [/^altered h[12]: the entry was altered, moved/, /^missing h[12]: records? \d+.* missing before it$/],
+      [/^altered h2: the entry was altered, moved/, /^missing h2: records? \d+.* missing before it$/],
     ],
     [
       'a tail that was cut off',
@@ -152,8 +155,7 @@ describe('an audit in Redis', () => {
     [
       'a whole chain that was removed with its head, by kept heads',
       async (entries) => {
-        const ids = entries.filter(([, fields]) => fields[1]?.startsWith('h2 ')).map(([id]) => id);
-        await redis.xdel(keys().auditRecords, ...ids);
+        await redis.xdel(keys().auditRecords, ...ofHost(entries, 'h2').map(([id]) => id));
         await redis.hdel(keys().auditHeads, last(entries, 'h2')?.[1][1] ?? '');
       },
       ['--heads', heads],
