@@ -32,6 +32,8 @@ export interface KeeperContainerOptions {
   readOnlyRootfs?: boolean;
   pids?: number;
   memoryBytes?: number;
+  /** More tmpfs mounts: options by path. */
+  tmpfs?: Record<string, string>;
 }
 
 const MIB = 1 << 20;
@@ -144,6 +146,7 @@ export class KeeperContainer implements KeeperBox {
         Tmpfs: {
           '/run/shellfleet': 'rw,noexec,nosuid,nodev,size=16m,mode=1777',
           '/tmp': 'rw,exec,size=64m,mode=1777',
+          ...options.tmpfs,
         },
       },
     });

@@ -32,6 +32,7 @@ export const FrameType = {
   terminalResize: 12,
   terminalClose: 13,
   fileCall: 14,
+  examine: 15,
   hello: 65,
   output: 66,
   late: 67,
@@ -45,6 +46,7 @@ export const FrameType = {
   log: 75,
   fileOutput: 76,
   fileEnded: 77,
+  examined: 78,
 } as const;
 
 export interface Frame {

@@ -1,6 +1,13 @@
 export { EGRESS_PORT } from './egress-port.ts';
 export { ENTRY_ID_BYTES, entryIdFromBytes, entryIdToBytes, toEntryId } from './entry-id.ts';
 export {
+  decodeExamined,
+  type Examination,
+  encodeExamine,
+  MOST_PROBES,
+  type ProbeResult,
+} from './examination.ts';
+export {
   encodeEntries,
   type ListedFile,
   PACKED_ENTRY_BYTES,

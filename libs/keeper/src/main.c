@@ -10,7 +10,8 @@
 //
 // One thread, one loop. Every file is one part of it; a file includes only files that are listed below it.
 //   orphan, closing             the end of the keeper       hello       the HELLO message
-//   file_calls                  file operations
+//   file_calls                  file operations             examine     the EXAMINED message
+//   enforced                    what the kernel enforces    probes      what is in reach
 //   entry                       the entry that runs
 //   ladder, process_limit       stopping a command          terminal    interactive shells
 //   ending                      the END message             pty         a shell at a pseudo-terminal
@@ -36,6 +37,7 @@
 #include "egress.h"
 #include "entry.h"
 #include "events.h"
+#include "examine.h"
 #include "file_calls.h"
 #include "run_directory.h"
 #include "hello.h"
@@ -97,6 +99,7 @@ static void pong(const Header *ping, const uint8_t *payload) {
 static void on_claim(void) {
   terminals_claimed();
   file_calls_claimed();
+  examine_end();
   entry_on_claim();
   send_log();
   hello_put();
@@ -130,6 +133,7 @@ static void on_frame(const Header *header, const uint8_t *payload) {
     case TERMINAL_RESIZE: terminal_resize(header, payload); break;
     case TERMINAL_CLOSE: terminal_close(header); break;
     case FILE_CALL: file_call_start(header, payload); break;
+    case EXAMINE: examine_begin(header, payload); break;
     default: link_malformed();
   }
 }
@@ -165,6 +169,7 @@ static int tick(void) {
   wake = sooner(wake, shell_tick());
   wake = sooner(wake, file_calls_tick());
   wake = sooner(wake, egress_tick());
+  wake = sooner(wake, examine_tick());
   return sooner(wake, terminals_tick());
 }
 

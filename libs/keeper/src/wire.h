@@ -35,6 +35,7 @@ enum FrameType {
   TERMINAL_RESIZE = 12,
   TERMINAL_CLOSE = 13,
   FILE_CALL = 14,
+  EXAMINE = 15,
   HELLO = 65,
   OUTPUT = 66,
   LATE = 67,
@@ -48,6 +49,7 @@ enum FrameType {
   LOG = 75,
   FILE_OUTPUT = 76,
   FILE_ENDED = 77,
+  EXAMINED = 78,
 };
 
 // Flags of PING and PONG.

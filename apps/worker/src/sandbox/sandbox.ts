@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import type { Examination } from '@shellfleet/keeper';
 import type { SandboxAllowances } from '@shellfleet/policy';
 import type { HostImage, HostOffer, ResolvedSessionSpec, RunningPull } from '@shellfleet/protocol';
 import type { SandboxUse } from '../host/tenant-use.ts';
@@ -92,6 +93,12 @@ export interface UnassignedSandbox {
   start(): Promise<void>;
   /** Returns what the start waits for, in the words of the cluster; undefined if there are none. */
   waitsFor?(): string | undefined;
+  /**
+   * Called when the keeper was claimed and nothing has run in the sandbox yet. `examine` asks the keeper what the
+   * kernel enforces, and which addresses it reaches. Throws SANDBOX_UNAVAILABLE if that is less than the plan. Absent
+   * where the program that makes the sandbox enforces the plan or fails.
+   */
+  prove?(examine: (probes: readonly string[]) => Promise<Examination>): Promise<void>;
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */
   remove(): Promise<void>;
   /**

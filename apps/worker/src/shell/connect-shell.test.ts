@@ -4,7 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { withResolvers } from '@shellfleet/concurrency';
-import { encodeFrame, FrameType, KEEPER_PROTOCOL_VERSION, uint32s, uint64s } from '@shellfleet/keeper';
+import {
+  type Examination,
+  encodeFrame,
+  FrameDecoder,
+  FrameType,
+  KEEPER_PROTOCOL_VERSION,
+  MAX_TO_KEEPER,
+  uint32s,
+  uint64s,
+} from '@shellfleet/keeper';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Sandbox, SandboxDeath } from '../sandbox/sandbox.ts';
 import { connectShell } from './connect-shell.ts';
@@ -18,12 +27,12 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const hello = (version = KEEPER_PROTOCOL_VERSION, oldestWorker = version): Buffer =>
+const hello = (version = KEEPER_PROTOCOL_VERSION, oldestWorker = version, begun = 0): Buffer =>
   encodeFrame({
     type: FrameType.hello,
     fence: 1,
     payload: Buffer.concat([
-      uint32s(oldestWorker * 2 ** 16 + version, 0, 1, 0),
+      uint32s(oldestWorker * 2 ** 16 + version, 0, 1, begun),
       uint64s(0, 0, 0, 0),
       Buffer.from(token),
     ]),
@@ -45,6 +54,17 @@ function sandboxWith(claimed: (socket: Socket) => void): Sandbox {
     died: new Promise(() => {}),
     start,
   } as Partial<Sandbox> as Sandbox; // its other fields are not used
+}
+
+/** Answers the claim, and then the examination with these lines. */
+function examinedAs(socket: Socket, lines: string): void {
+  socket.write(hello());
+  const decoder = new FrameDecoder({ maxPayload: MAX_TO_KEEPER });
+  socket.on('data', (bytes) => {
+    for (const { type, offset } of decoder.push(bytes))
+      if (type === FrameType.examine)
+        socket.write(encodeFrame({ type: FrameType.examined, fence: 1, offset, payload: Buffer.from(lines) }));
+  });
 }
 
 describe('connecting to a shell', () => {
@@ -83,6 +103,45 @@ describe('connecting to a shell', () => {
     const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
     expect(claims).toBe(2);
     shell.disconnect();
+  });
+
+  test('lets a started sandbox ask its keeper what is in force', async () => {
+    const lines = 'seccomp 2\nprobe 10.96.0.1:443 timeout\n';
+    const sandbox = sandboxWith((socket) => examinedAs(socket, lines));
+    let found: Examination | undefined;
+    sandbox.prove = async (examine) => {
+      found = await examine(['10.96.0.1:443']);
+    };
+    const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
+    expect(found).toEqual({ seccomp: 2, probes: new Map([['10.96.0.1:443', 'timeout']]) });
+    expect(shell.connected).toBe(true);
+    shell.disconnect();
+  });
+
+  test('asks nothing of a keeper on which an entry has begun', async () => {
+    const version = KEEPER_PROTOCOL_VERSION;
+    const sandbox = sandboxWith((socket) => socket.write(hello(version, version, 1)));
+    sandbox.prove = () => Promise.reject(new Error('it was proven before'));
+    const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
+    expect(shell.hello.begunCount).toBe(1);
+    shell.disconnect();
+  });
+
+  test.each([
+    ['the sandbox refuses what its keeper found', 'seccomp 0\n', 'no filter'],
+    ['the examination is malformed', 'seccomp perhaps\n', 'ended (malformed)'],
+  ])('fails and leaves the keeper when %s', async (_, lines, words) => {
+    let socket: Socket | undefined;
+    const sandbox = sandboxWith((connected) => {
+      socket = connected;
+      examinedAs(connected, lines);
+    });
+    sandbox.prove = async (examine) => {
+      if ((await examine([])).seccomp === 0) throw new Error('no filter');
+    };
+    const options = { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} };
+    await expect(connectShell(sandbox, options)).rejects.toThrow(words);
+    await expect.poll(() => socket?.destroyed).toBe(true);
   });
 
   test('fails at the deadline when the keeper ends every connection', async () => {

@@ -4,8 +4,15 @@ import { abortable } from '@shellfleet/concurrency';
 import { describeKeeperExit, OLDEST_KEEPER_PROTOCOL } from '@shellfleet/keeper';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { SandboxDeath, UnassignedSandbox } from '../sandbox/sandbox.ts';
-import { type ClaimOptions, EndedUnclaimed, type KeeperClaim, protocolMismatch } from './keeper-connection.ts';
-import { openKeeperShell } from './keeper-shell.ts';
+import {
+  type ClaimedKeeper,
+  claimKeeper,
+  EndedUnclaimed,
+  type KeeperClaim,
+  type KeeperConnection,
+  protocolMismatch,
+} from './keeper-connection.ts';
+import { toShell } from './keeper-shell.ts';
 import type { Shell } from './shell.ts';
 import { attachTransport } from './transport/attach.ts';
 import { listenForKeeper } from './transport/socket.ts';
@@ -25,18 +32,16 @@ export interface ConnectShellOptions {
 
 /** Connects to the shell. Rejects with PROTOCOL_MISMATCH for another version's sandbox, and with FencedOff. */
 export async function connectShell(sandbox: UnassignedSandbox, options: ConnectShellOptions): Promise<Shell> {
-  const shell = await connectKeeper(sandbox, options, openKeeperShell);
-  if (shell.hello.state !== 'no-shell') return shell;
-  shell.disconnect();
-  throw startFailed(`No shell runs in the ${sandbox.description}: ${shell.hello.problem}.`);
+  const claimed = await connectKeeper(sandbox, options);
+  if (claimed.hello.state !== 'no-shell') return toShell(claimed);
+  claimed.connection.close('released');
+  throw startFailed(`No shell runs in the ${sandbox.description}: ${claimed.hello.problem}.`);
 }
 
-/** Connects to the keeper and claims it with `claimWith`. Rejects like `connectShell`. */
-export async function connectKeeper<T>(
-  sandbox: UnassignedSandbox,
-  options: ConnectShellOptions,
-  claimWith: (options: ClaimOptions) => Promise<T>,
-): Promise<T> {
+/**
+ * Connects to the keeper and claims it. Before anything runs in a sandbox, it is proven. Rejects like `connectShell`.
+ */
+export async function connectKeeper(sandbox: UnassignedSandbox, options: ConnectShellOptions): Promise<ClaimedKeeper> {
   // A newer keeper tells itself whether it works with this version.
   if (sandbox.keeperProtocol < OLDEST_KEEPER_PROTOCOL) throw protocolMismatch(sandbox.keeperProtocol);
   const giveUp = new AbortController();
@@ -70,7 +75,10 @@ export async function connectKeeper<T>(
       signal: giveUp.signal,
       onMessage: options.onMessage,
     };
-    return await connect(sandbox, { ...claim, dialing }, claimWith, options.start ? start : undefined);
+    const claimed = await connect(sandbox, { ...claim, dialing }, options.start ? start : undefined);
+    // The worker that started the sandbox may have died before.
+    if (claimed.hello.begunCount === 0) await prove(sandbox, claimed.connection, giveUp.signal);
+    return claimed;
   } finally {
     isOver = true;
     clearTimeout(timer);
@@ -83,52 +91,60 @@ interface Dialing {
   problem: string;
 }
 
-async function connect<T>(
+async function connect(
   { link }: UnassignedSandbox,
   { dialing, ...claim }: KeeperClaim & { signal: AbortSignal; dialing: Dialing },
-  claimWith: (options: ClaimOptions) => Promise<T>,
   start: (() => Promise<void>) | undefined,
-): Promise<T> {
+): Promise<ClaimedKeeper> {
   const { token, signal } = claim;
   if (link.type === 'attach') {
     if (link.opensAfterStart) await start?.();
     const stream = await unlessAborted(link.open(), signal);
     const transport = attachTransport(stream, Buffer.from(link.syncWord, 'hex'));
     if (!link.opensAfterStart) await start?.();
-    return claimWith({ ...claim, transport });
+    return claimKeeper({ ...claim, transport });
   }
   if (link.type === 'tcp') {
     if (start !== undefined) await abortable(start(), signal);
     const dialer = new KeeperDialer(link, (problem) => {
       dialing.problem = problem;
     });
-    return claimFirst(() => dialer.connect(signal), claim, claimWith);
+    return claimFirst(() => dialer.connect(signal), claim);
   }
   // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });
   try {
     // The keeper connects before the engine has written down that the container runs. The signal reports a failure.
     void start?.();
-    return await claimFirst(() => listener.accept({ signal }), claim, claimWith);
+    return await claimFirst(() => listener.accept({ signal }), claim);
   } finally {
     listener.close();
   }
 }
 
 /** Claims the keeper over the first connection that lasts. */
-async function claimFirst<T>(
+async function claimFirst(
   nextTransport: () => Promise<Transport & { isLast?: boolean }>,
   claim: KeeperClaim & { signal: AbortSignal },
-  claimWith: (options: ClaimOptions) => Promise<T>,
-): Promise<T> {
+): Promise<ClaimedKeeper> {
   for (;;) {
     const transport = await nextTransport();
     try {
-      return await claimWith({ ...claim, transport });
+      return await claimKeeper({ ...claim, transport });
     } catch (error) {
       // The keeper ends a silent connection, for example while this process stands still, and can be reached again.
       if (!(error instanceof EndedUnclaimed) || transport.isLast || claim.signal.aborted) throw error;
     }
+  }
+}
+
+/** Lets the sandbox refuse itself for what its keeper finds unenforced. */
+async function prove(sandbox: UnassignedSandbox, connection: KeeperConnection, signal: AbortSignal): Promise<void> {
+  try {
+    await sandbox.prove?.((probes) => connection.examine(probes, signal));
+  } catch (error) {
+    connection.close('released');
+    throw signal.aborted ? signal.reason : error;
   }
 }
 

@@ -1,5 +1,5 @@
 // The shell without a worker, for the tests and the benchmark.
-export { FencedOff } from './keeper-connection.ts';
+export { claimKeeper, FencedOff } from './keeper-connection.ts';
 export type * from './keeper-operation.ts';
 export { openKeeperShell } from './keeper-shell.ts';
 export type * from './shell.ts';

@@ -1,7 +1,11 @@
 // A connection to one keeper, under one fence at a time: claims the keeper, sends pings, and reports when it ends.
+import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import {
+  decodeExamined,
   decodeHello,
   decodeLogMessage,
+  type Examination,
+  encodeExamine,
   encodeFrame,
   type Frame,
   FrameDecoder,
@@ -131,6 +135,8 @@ export class KeeperConnection {
   readonly #ping: NodeJS.Timeout;
   #events: ConnectionEvents | undefined;
   #held: Frame[] | undefined;
+  /** The last examination, and its number. */
+  #examining: (Resolvers<Examination> & { number: number }) | undefined;
   #receivedAt = performance.now();
   #paused = false;
   #closed = false;
@@ -166,6 +172,21 @@ export class KeeperConnection {
     if (!this.#closed) this.#transport.write(encodeFrame(frame, this.#transport.sync, this.fence));
   }
 
+  /**
+   * Asks what the kernel enforces on the sandbox, and which of the addresses (`host:port`) it reaches. Takes about a
+   * second for one that does not answer. Rejects when the connection ends, and when another examination begins.
+   */
+  async examine(probes: readonly string[], signal?: AbortSignal): Promise<Examination> {
+    if (this.#closed) throw new Error('There is no connection to the keeper.');
+    const payload = encodeExamine(probes);
+    const earlier = this.#examining;
+    earlier?.reject(new Error('Another examination has begun.'));
+    const asked = { ...withResolvers<Examination>(), number: (earlier?.number ?? 0) + 1 };
+    this.#examining = asked;
+    this.send({ type: FrameType.examine, offset: asked.number, payload });
+    return abortable(asked.promise, signal);
+  }
+
   pause(): void {
     this.#paused = true;
     this.#transport.pause();
@@ -182,6 +203,7 @@ export class KeeperConnection {
     this.#closed = true;
     clearInterval(this.#ping);
     this.#transport.close();
+    this.#examining?.reject(new Error(`The connection to the keeper ended (${reason}).`));
     if (!this.#held) this.#events?.disconnected(reason);
   }
 
@@ -205,15 +227,21 @@ export class KeeperConnection {
       this.onMessage(decodeLogMessage(frame.payload));
       return;
     }
-    if (this.#held)
+    if (this.#held && frame.type !== FrameType.examined) {
       this.#held.push({ ...frame, id: Uint8Array.from(frame.id), payload: Uint8Array.from(frame.payload) });
-    else {
-      try {
-        this.#events?.frame(frame);
-      } catch (error) {
-        this.#closeIfMalformed(error);
-      }
+      return;
     }
+    try {
+      if (frame.type === FrameType.examined) this.#examined(frame);
+      else this.#events?.frame(frame);
+    } catch (error) {
+      this.#closeIfMalformed(error);
+    }
+  }
+
+  #examined({ offset, payload }: Frame): void {
+    const examination = decodeExamined(payload);
+    if (this.#examining?.number === offset) this.#examining.resolve(examination);
   }
 
   /** Closes the connection at a malformed frame. The keeper then connects again with the same shell. */

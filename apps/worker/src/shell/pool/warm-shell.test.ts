@@ -2,7 +2,7 @@ import { FrameType } from '@shellfleet/keeper';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { helloPayload, KEEPER_TOKEN, ScriptedKeeper } from '../../../test-support/scripted-keeper.ts';
 import type { UnassignedSandbox } from '../../sandbox/sandbox.ts';
-import type { ClaimOptions } from '../keeper-connection.ts';
+import { claimKeeper } from '../keeper-connection.ts';
 import { WarmShell } from './warm-shell.ts';
 
 const token = KEEPER_TOKEN;
@@ -13,7 +13,7 @@ const options = { deadlineMs: 200, onMessage: () => {} };
 const keeper = { fence: 0, shells: 1, begun: 0, answers: true, fences: [] as number[], hangUp: () => {} };
 
 vi.mock('../connect-shell.ts', () => ({
-  connectKeeper: (_sandbox: unknown, { fence }: { fence: number }, claimWith: (claim: ClaimOptions) => unknown) => {
+  connectKeeper: (_sandbox: unknown, { fence }: { fence: number }) => {
     const transport = new ScriptedKeeper(fence, (frame, it) => {
       keeper.fences.push(frame.fence);
       if (!keeper.answers || frame.type !== FrameType.claim) return;
@@ -21,7 +21,7 @@ vi.mock('../connect-shell.ts', () => ({
       it.say({ type: FrameType.hello, fence: keeper.fence, payload: helloPayload(keeper) });
     });
     keeper.hangUp = () => transport.hangUp();
-    return claimWith({ transport, fence, token });
+    return claimKeeper({ transport, fence, token });
   },
 }));
 

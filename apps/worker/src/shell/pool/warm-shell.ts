@@ -1,7 +1,7 @@
 import { withResolvers } from '@shellfleet/concurrency';
 import type { UnassignedSandbox } from '../../sandbox/sandbox.ts';
 import { connectKeeper } from '../connect-shell.ts';
-import { type ClaimedKeeper, claimKeeper, claimOver, type KeeperConnection } from '../keeper-connection.ts';
+import { type ClaimedKeeper, claimOver, type KeeperConnection } from '../keeper-connection.ts';
 import { toShell } from '../keeper-shell.ts';
 import type { Shell } from '../shell.ts';
 
@@ -35,7 +35,7 @@ export class WarmShell {
     sandbox: UnassignedSandbox,
     options: { deadlineMs: number; onMessage: (message: string) => void },
   ): Promise<WarmShell> {
-    const claimed = await connectKeeper(sandbox, { ...options, fence: NO_SESSION, start: true }, claimKeeper);
+    const claimed = await connectKeeper(sandbox, { ...options, fence: NO_SESSION, start: true });
     checkFresh(claimed);
     return new WarmShell(sandbox, claimed.connection);
   }
