@@ -234,6 +234,16 @@ describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
     });
   });
 
+  test('rejects a Pod for which the scheduler found room too soon', async () => {
+    cluster.kubelet.addNode({ name: 'full', labels: { disk: 'full' } });
+    cluster.kubelet.rejectNext('full');
+    await run('rejected', 'true', { spec: { nodeSelector: { disk: 'full' } } });
+    const { status } = await ended('rejected');
+    expect(status).toMatchObject({ reason: 'OutOfcpu', message: expect.stringContaining('enough resource: cpu') });
+    expect(status.containerStatuses).toBeUndefined();
+    cluster.kubelet.removeNode('full');
+  });
+
   test('loses a node: its Pods are deleted, and go with the node', async () => {
     await run('lost', 'sleep 60', { spec: { nodeSelector: { disk: 'lost' } } });
     await running('lost');

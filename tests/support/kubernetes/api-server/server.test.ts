@@ -289,6 +289,16 @@ describe('watches', () => {
     const short = watch(admin, `${PODS}?watch=true&timeoutSeconds=1&resourceVersion=${cluster.server.store.revision}`);
     expect((await short.next()).done).toBe(true);
   });
+
+  test('get 410 as the response where the server has no cache of events', async () => {
+    await using own = await startCluster({ expiredAs: 'response' });
+    const { token } = await own.tokenFor(everything);
+    const { revision } = own.server.store;
+    own.server.addNamespace('other');
+    own.server.compact();
+    const reply = await ask({ ...own, token }, 'GET', `${PODS}?watch=true&resourceVersion=${revision}`);
+    expect(reply).toMatchObject({ code: 410, body: { kind: 'Status', reason: 'Expired' } });
+  });
 });
 
 describe('faults', () => {

@@ -106,6 +106,18 @@ export class Kubelet {
     this.#server.deletePod(namespace, name);
   }
 
+  /** Deletes a Pod as the scheduler does for one of a higher priority. */
+  preempt(namespace: string, name: string): void {
+    const message = 'default-scheduler: preempting to accommodate a higher priority pod';
+    this.#disrupt(namespace, name, disruption('PreemptionByScheduler', message));
+    this.#server.deletePod(namespace, name);
+  }
+
+  /** Lets the kubelet reject the next Pod of a node, as when the scheduler knew too little: nothing of it runs. */
+  rejectNext(name: string, reason = 'OutOfcpu'): void {
+    this.node(name).rejectsNextFor = reason;
+  }
+
   /** Evicts a Pod as the kubelet does when its node has no disk left. */
   evictForDisk(namespace: string, name: string): void {
     const words = 'The node was low on resource: ephemeral-storage. Threshold quantity: 1Gi, available: 512Mi. ';
@@ -215,10 +227,14 @@ export class Kubelet {
 
   #run(pod: Pod): void {
     const node = this.#nodes.get(pod.spec.nodeName ?? '');
-    if (!node || node.isLost) return;
+    if (!node || node.isLost || pod.status.phase !== 'Pending') return;
     const { namespace, name, deletionTimestamp } = pod.metadata;
     if (deletionTimestamp !== undefined) {
       this.#server.store.remove('pods', namespace, name);
+      return;
+    }
+    if (node.rejectsNextFor !== undefined) {
+      this.#reject(pod, node);
       return;
     }
     const { hostname, port } = new URL(this.#server.url);
@@ -240,6 +256,14 @@ export class Kubelet {
     });
     this.#workers.set(pod.metadata.uid, worker);
     void worker.done.then(() => this.#release(worker));
+  }
+
+  #reject(pod: Pod, node: Node): void {
+    const reason = node.rejectsNextFor ?? '';
+    node.rejectsNextFor = undefined;
+    const resource = reason.replace(/^OutOf/, '');
+    const message = `Pod was rejected: Node didn't have enough resource: ${resource}, requested: 1, used: 0, capacity: 0`;
+    updateStatus(this.#server.store, pod, (status) => ({ ...status, phase: 'Failed', reason, message }));
   }
 
   /** Takes a terminating Pod out of the API, as its kubelet does when the last container has ended. */

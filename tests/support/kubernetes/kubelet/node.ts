@@ -30,6 +30,8 @@ export class Node {
   #isCordoned = false;
   /** True from its loss: its kubelet runs no Pod any more. */
   isLost = false;
+  /** Reason for which the kubelet rejects the next Pod. Undefined: it rejects none. */
+  rejectsNextFor: string | undefined;
 
   constructor(settings: NodeSettings, index: number, store: Store) {
     this.settings = settings;
