@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { keeperPath } from '@shellfleet/keeper';
+import Docker from 'dockerode';
 import { describe, expect, inject, test } from 'vitest';
 import { KEEPER_PORT, KeeperContainer, makeLinkKeys } from '../support/keeper-container.ts';
 import { useBox } from '../support/shell-box.ts';
@@ -14,9 +15,37 @@ import { until } from '../support/until.ts';
 
 // The keeper listens, as in a Pod, and the test dials the address of its container.
 
-const CONNECTIONS_FROM_INSIDE = `for host in 127.0.0.1 "$(hostname -i)"; do
+/** Returns a script that connects to each address, and prints what the keeper sends until it closes the connection. */
+const connectTo = (...hosts: string[]) => `for host in ${hosts.join(' ')}; do
   exec 3<>/dev/tcp/$host/${KEEPER_PORT} && timeout 5 cat <&3; echo "$host ended with $?"; exec 3<&-
 done`;
+
+/** Gives a container an address of IPv6. */
+async function openIpv6Network(container: string): Promise<AsyncDisposable & { address: string }> {
+  const docker = new Docker({ socketPath: inject('dockerHost').replace('unix://', '') });
+  const prefix = `fd${randomBytes(5)
+    .toString('hex')
+    .replace(/^(..)(....)(....)$/, '$1:$2:$3')}`;
+  const network = await docker.createNetwork({
+    Name: `sf-test-${randomBytes(6).toString('hex')}`,
+    EnableIPv6: true,
+    IPAM: { Driver: 'default', Config: [{ Subnet: `${prefix}::/64` }] },
+  });
+  const remove = async () => {
+    await network.disconnect({ Container: container, Force: true }).catch(() => {});
+    await network.remove();
+  };
+  try {
+    await network.connect({ Container: container });
+    const { Containers: containers } = (await network.inspect()) as Docker.NetworkInspectInfo;
+    const address = containers?.[container]?.IPv6Address.split('/')[0];
+    if (!address) throw new Error('the container has no address of IPv6');
+    return { address, [Symbol.asyncDispose]: remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
 
 describe('a keeper that listens', () => {
   const opened = useBox({ transport: 'tcp' });
@@ -62,7 +91,9 @@ describe('a keeper that listens', () => {
     const client = new ShellClient(await box.connect());
     const running = client.run('sleep 0.3; for i in 1 2 3; do echo $i; sleep 0.3; done');
     const others = [{ ...box.keys, psk: makeLinkKeys().psk }, makeLinkKeys()];
-    const dialled = others.map((keys) => box.dial(AbortSignal.timeout(300), keys).catch((error: Error) => error.name));
+    const dialled = others.map((keys) =>
+      box.dial(AbortSignal.timeout(300), { keys }).catch((error: Error) => error.name),
+    );
     expect(await Promise.all(dialled)).toEqual(['TimeoutError', 'TimeoutError']);
     const wrong = [Buffer.alloc(50), Buffer.alloc(70_000, 0xff), Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(5))];
     for (const ms of await Promise.all(wrong.map(holdFor))) expect(ms).toBeLessThan(900);
@@ -75,8 +106,20 @@ describe('a keeper that listens', () => {
 
   test('refuses connections from its own network namespace', async () => {
     const client = new ShellClient(await opened.box.connect());
-    const { out } = await client.run(CONNECTIONS_FROM_INSIDE);
-    expect(out).toBe(`127.0.0.1 ended with 0\n${await opened.box.address()} ended with 0\n`);
+    const address = await opened.box.address();
+    const { out } = await client.run(connectTo('127.0.0.1', '127.1.2.3', address));
+    expect(out).toBe(['127.0.0.1', '127.1.2.3', address].map((host) => `${host} ended with 0\n`).join(''));
+  });
+
+  test('listens for IPv6, and refuses its own addresses there', async ({ skip }) => {
+    const { box } = opened;
+    const client = new ShellClient(await box.connect());
+    await using network = await openIpv6Network(box.container.id).catch(() => undefined);
+    if (network === undefined) return skip('the engine makes no network with IPv6');
+    const { out } = await client.run(connectTo('::1', network.address));
+    expect(out).toBe(['::1', network.address].map((host) => `${host} ended with 0\n`).join(''));
+    const wire = await box.dial(AbortSignal.timeout(10_000), { host: network.address });
+    wire.close();
   });
 
   test('prints nothing', async () => {

@@ -43,6 +43,11 @@ const addresses: Record<KeeperTransport, string> = {
   tcp: `tcp:${KEEPER_PORT}`,
 };
 
+interface DialOptions {
+  keys?: Pick<LinkKeys, 'privateKey' | 'psk'>;
+  host?: string | Promise<string>;
+}
+
 export type LinkKeys = ReturnType<typeof makeLinkKeys>;
 
 export function makeLinkKeys() {
@@ -192,8 +197,9 @@ export class KeeperContainer implements KeeperBox {
   }
 
   /** Dials the keeper, by default with the keys that it trusts. */
-  dial(signal: AbortSignal, { privateKey, psk } = this.keys): Promise<Transport> {
-    const address = async () => ({ host: await this.address(), port: KEEPER_PORT });
+  dial(signal: AbortSignal, { keys = this.keys, host = this.address() }: DialOptions = {}): Promise<Transport> {
+    const { privateKey, psk } = keys;
+    const address = async () => ({ host: await host, port: KEEPER_PORT });
     return new KeeperDialer({ type: 'tcp', token: this.token, address, privateKey, psk }, () => {}).connect(signal);
   }
 
