@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -44,6 +44,17 @@ describe('images for clusters', () => {
     expect((await docker(['image', 'inspect', '--format', format, image])).stdout).toBe(
       `${ofImage} 1000:1000 [/keeper] 1`,
     );
+  });
+
+  test('install the keeper into a volume, as its own user without any right', async () => {
+    const image = await ensureKeeperImage(await deps(), await keeperPath(), process.arch === 'arm64' ? 'arm64' : 'x64');
+    const volume = await temporaryDirectory();
+    await chmod(volume, 0o777);
+    const install = [`--volume=${volume}:/sf`, image, '--install', '/sf/keeper'];
+    const silent = { exitCode: 0, stdout: '', stderr: '' };
+    expect(await docker(['run', '--rm', '--network=none', ...RESTRICTED, ...install])).toEqual(silent);
+    expect(await readFile(join(volume, 'keeper'))).toEqual(await readFile(await keeperPath()));
+    await access(join(volume, 'keeper'), constants.X_OK);
   });
 
   test('start a worker that refuses missing settings, as its own user without any right', async () => {

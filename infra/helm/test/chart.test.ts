@@ -6,7 +6,7 @@ import { findModelFaults } from './checks/models.ts';
 import { findFaults } from './find-faults.ts';
 import { type ChartTools, chartTools } from './support/chart-tools.ts';
 import { EVERYTHING, OPTIONS } from './support/chart-values.ts';
-import { readAsWorker } from './support/read-as-worker.ts';
+import { readAsProxy, readAsWorker } from './support/read-as-worker.ts';
 import {
   type ChartObject,
   chartDirectory,
@@ -86,13 +86,26 @@ describe('the chart', () => {
       names.map(() => ''),
     );
     expect(read.at(-1)).toMatchObject({
-      namespace: 'sessions-there',
-      lease: 'trial-shellfleet',
-      serviceAccount: 'trial-shellfleet-session',
-      keeper: { image: expect.stringMatching(/^shellfleet\/keeper:\d/), volume: 'init' },
-      workspace: { type: 'persistentVolumeClaim', sizeBytes: 10 * 2 ** 30 },
-      egress: { host: `trial-shellfleet-egress.${NAMESPACE}.svc`, port: 3128 },
+      slots: 500,
+      policies: ['kubernetes'],
+      kubernetes: {
+        namespace: 'sessions-there',
+        lease: 'trial-shellfleet',
+        serviceAccount: 'trial-shellfleet-session',
+        keeper: { image: expect.stringMatching(/^shellfleet\/keeper:\d/), volume: 'init' },
+        workspace: { type: 'persistentVolumeClaim', sizeBytes: 10 * 2 ** 30 },
+        egress: { host: `trial-shellfleet-egress.${NAMESPACE}.svc`, port: 3128 },
+      },
     });
+  });
+
+  test('configures the egress proxy as it reads it', async () => {
+    const releases = [OPTIONS['the network limited'] as object, EVERYTHING].map((one) => renderChart(tools, one));
+    const common = { port: 3128, lookups: 16, logLevel: 'info', sealKeys: [expect.any(String)], privateAddresses: [] };
+    expect(await readAsProxy(await Promise.all(releases))).toEqual([
+      { ...common, hosts: ['pypi.org'] },
+      { ...common, hosts: [] },
+    ]);
   });
 
   test('sets only settings that workers have', async () => {

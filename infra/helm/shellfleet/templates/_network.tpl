@@ -6,8 +6,17 @@
 
 {{- define "shellfleet.dns" -}}
 - to:
-    - namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: kube-system } }
-  ports: [{ protocol: UDP, port: 53 }, { protocol: TCP, port: 53 }]
+    {{- range .namespaces }}
+    - namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: {{ . }} } }
+    {{- end }}
+    {{- range .cidrs }}
+    - ipBlock: { cidr: {{ . | quote }} }
+    {{- end }}
+  ports:
+    {{- range .ports }}
+    - { protocol: UDP, port: {{ . }} }
+    - { protocol: TCP, port: {{ . }} }
+    {{- end }}
 {{- end }}
 
 {{- /* Every address but those of the given ranges. */ -}}

@@ -72,6 +72,10 @@ export const OPTIONS: Record<string, ChartValues> = {
     redis: given('redis'),
     networkPolicies: { redis: { cidrs: ['10.2.0.0/16'], ports: [6380] }, apiServer: { cidrs: ['10.1.0.1/32'] } },
   },
+  'names resolved elsewhere': {
+    redis: given('redis'),
+    networkPolicies: { dns: { namespaces: ['openshift-dns'], cidrs: ['169.254.20.10/32'], ports: [5353] } },
+  },
   'further sections': {
     redis: given('redis'),
     config: { allow: { modes: ['read-only', 'workspace-write'] }, labels: { zone: 'a' } },
