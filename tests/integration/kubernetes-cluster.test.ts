@@ -19,7 +19,7 @@ beforeAll(async () => {
     { name: 'one', capacity: { cpu: '8' }, podPidsLimit: 64 },
     { name: 'lost', labels: { disk: 'lost' } },
   ];
-  cluster = await startCluster({ nodes, pullBackoffMs: 200, housekeepingMs: 200 });
+  cluster = await startCluster({ nodes, pullBackoffMs: 200, housekeepingMs: 500 });
   const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
   admin = { ...cluster, token: (await cluster.tokenFor(everything)).token };
 });

@@ -1,6 +1,6 @@
 import type { Container, PodSpec, Toleration, Volume } from './pod-schema.ts';
 import { restrictedViolations } from './pod-security.ts';
-import { validateMetadata, validatePodSpec } from './pod-validation.ts';
+import { validateClaim, validateMetadata, validatePodSpec } from './pod-validation.ts';
 import { quotaRefusal } from './quota.ts';
 import type { Resource } from './resources.ts';
 import { forbidden, invalid, notFound } from './status.ts';
@@ -27,7 +27,8 @@ export function admit(type: Resource, object: NewObject, store: Store, surroundi
   const { namespace, name } = object.metadata;
   if (namespace !== undefined) requireNamespace(type, namespace, name, store);
   if (type.resource !== 'pods') {
-    const causes = validateMetadata(object.metadata);
+    const ofClaim = type.resource === 'persistentvolumeclaims' ? validateClaim(object.spec as object) : [];
+    const causes = [...validateMetadata(object.metadata), ...ofClaim];
     if (causes.length > 0) throw invalid(type, name, causes);
     return withinQuota(type, prepared(type, object), store);
   }

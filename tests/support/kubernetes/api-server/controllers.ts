@@ -13,6 +13,7 @@ const PROTECTION = 'kubernetes.io/pvc-protection';
 export function startControllers(store: Store): void {
   store.subscribe((event) => {
     if (event.type === 'DELETED') collect(store, event.object);
+    else collectOrphan(store, event);
     finish(store, event);
     protectClaims(store, event);
     if (['pods', 'persistentvolumeclaims', 'resourcequotas'].includes(event.resource))
@@ -28,6 +29,15 @@ function collect(store: Store, { metadata: { uid } }: KubeObject): void {
       if (!owners.some((owner) => owner.uid === uid) || owners.some((owner) => exists(store, owner.uid))) continue;
       deleteObject(store, type, metadata.namespace, metadata.name, { preconditions: { uid: metadata.uid } });
     }
+}
+
+/** Deletes a new object of which no owner exists. Owners of kinds that the server does not have are taken to exist. */
+function collectOrphan(store: Store, { type, resource, object: { metadata } }: StoreEvent): void {
+  const owners = metadata.ownerReferences ?? [];
+  if (type !== 'ADDED' || owners.length === 0) return;
+  if (owners.some(({ kind, uid }) => RESOURCES.every((known) => known.kind !== kind) || exists(store, uid))) return;
+  const own = RESOURCES.find((known) => known.resource === resource);
+  if (own) deleteObject(store, own, metadata.namespace, metadata.name, { preconditions: { uid: metadata.uid } });
 }
 
 function exists(store: Store, uid: string): boolean {

@@ -44,6 +44,19 @@ export function validateMetadata({ name, labels = {}, annotations = {} }: Partia
   return causes;
 }
 
+/** Lists what validation refuses in the spec of a new claim. */
+export function validateClaim({ accessModes = [], resources = {} }: ClaimSpec): FieldCause[] {
+  return [
+    ...(accessModes.length === 0 ? [field.required('spec.accessModes', 'at least 1 access mode is required')] : []),
+    ...(resources.requests?.storage === undefined ? [field.required('spec.resources[storage]')] : []),
+  ];
+}
+
+interface ClaimSpec {
+  accessModes?: string[] | undefined;
+  resources?: { requests?: Record<string, string> | undefined } | undefined;
+}
+
 /** Lists what validation refuses in the spec of a new Pod. */
 export function validatePodSpec(spec: PodSpec): FieldCause[] {
   return [...validateVolumes(spec), ...validateContainers(spec), ...validateRest(spec)];
@@ -115,7 +128,8 @@ function validateContainer(container: Container, path: string, spec: PodSpec): F
         ),
       );
   });
-  causes.push(...validateMounts(container, path, spec), ...validateResources(container, path));
+  causes.push(...validatePorts(container, path), ...validateMounts(container, path, spec));
+  causes.push(...validateResources(container, path));
   const { privileged, allowPrivilegeEscalation, capabilities } = container.securityContext ?? {};
   const escalation = `${path}.securityContext`;
   if (allowPrivilegeEscalation === false && privileged === true)
@@ -137,6 +151,20 @@ function validateContainer(container: Container, path: string, spec: PodSpec): F
   return causes;
 }
 
+function validatePorts({ ports = [] }: Container, path: string): FieldCause[] {
+  return ports.flatMap(({ name, containerPort, protocol }, index) => {
+    const at = `${path}.ports[${index}]`;
+    const causes: FieldCause[] = [];
+    if (containerPort < 1 || containerPort > 65_535)
+      causes.push(field.invalid(`${at}.containerPort`, containerPort, 'must be between 1 and 65535, inclusive'));
+    if (name !== undefined && name.length > 15)
+      causes.push(field.invalid(`${at}.name`, name, 'must be no more than 15 characters'));
+    if (!['TCP', 'UDP', 'SCTP'].includes(protocol))
+      causes.push(field.unsupported(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']));
+    return causes;
+  });
+}
+
 function validateMounts({ volumeMounts = [] }: Container, path: string, spec: PodSpec): FieldCause[] {
   const volumes = new Set(spec.volumes?.map(({ name }) => name));
   const paths = new Set<string>();
@@ -146,6 +174,7 @@ function validateMounts({ volumeMounts = [] }: Container, path: string, spec: Po
     if (name === '') causes.push(field.required(`${at}.name`));
     else if (!volumes.has(name)) causes.push(field.notFound(`${at}.name`, name));
     if (mountPath === '') causes.push(field.required(`${at}.mountPath`));
+    if (mountPath.includes(':')) causes.push(field.invalid(`${at}.mountPath`, mountPath, "must not contain ':'"));
     if (paths.has(mountPath)) causes.push(field.invalid(`${at}.mountPath`, mountPath, 'must be unique'));
     paths.add(mountPath);
     if (subPath.startsWith('/')) causes.push(field.invalid(`${at}.subPath`, subPath, 'must be a relative path'));

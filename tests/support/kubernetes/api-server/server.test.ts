@@ -165,6 +165,8 @@ describe('objects', () => {
       details: { name: 'fleet', group: 'coordination.k8s.io', kind: 'leases', uid },
     });
     expect((await ask(admin, 'GET', `${PODS}/owned`)).code).toBe(404);
+    expect((await create(samplePod('late', { metadata: { ownerReferences: [owner] } }))).code).toBe(201);
+    expect((await ask(admin, 'GET', `${PODS}/late`)).code).toBe(404);
   });
 });
 

@@ -47,6 +47,8 @@ export class ApiServer {
     this.#host = host;
     this.#watches = new Watches(this.store, { bookmarkEveryMs, expiredAs });
     this.#server = createServer({ key, cert }, (request, response) => void this.#serve(request, response));
+    // The real server closes connections that are idle for that long. Node's own time is 5 s.
+    this.#server.keepAliveTimeout = 90_000;
     this.#server.on('clientError', (_error, socket) => socket.destroy());
     startControllers(this.store);
   }

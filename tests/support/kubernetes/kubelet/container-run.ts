@@ -13,6 +13,7 @@ export class ContainerRun {
   readonly #container: Docker.Container;
   readonly #terminationLog: string;
   #isOutOfMemory = false;
+  #layer: Promise<string | undefined> | undefined;
 
   private constructor(container: Docker.Container, terminationLog: string) {
     this.#container = container;
@@ -79,9 +80,11 @@ export class ContainerRun {
   }
 
   /** Returns the directory of the files that the container has written outside its volumes, if the engine tells it. */
-  async writableLayer(): Promise<string | undefined> {
-    const details = await this.#container.inspect();
-    return (details as { GraphDriver?: { Data?: { UpperDir?: string } } }).GraphDriver?.Data?.UpperDir;
+  writableLayer(): Promise<string | undefined> {
+    this.#layer ??= this.#container
+      .inspect()
+      .then((details) => (details as { GraphDriver?: { Data?: { UpperDir?: string } } }).GraphDriver?.Data?.UpperDir);
+    return this.#layer;
   }
 }
 

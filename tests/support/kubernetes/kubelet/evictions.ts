@@ -3,15 +3,37 @@ import { promisify } from 'node:util';
 import { amountOf } from '../api-server/quantity.ts';
 import { disruption } from './pod-status.ts';
 import type { PodWorker } from './pod-worker.ts';
+import type { PodVolumes } from './volumes.ts';
 
 const run = promisify(execFile);
 
 /** Ends the Pods whose files on the disk are more than their limits allow, as a kubelet finds by looking. */
 export async function evictOverLimits(workers: readonly PodWorker[]): Promise<void> {
-  for (const worker of workers) {
-    const message = await overLimit(worker);
-    if (message !== undefined) evict(worker, message);
+  const running = await Promise.all(workers.map(findPlaces));
+  const places = running.filter((place) => place !== undefined);
+  const paths = places.flatMap(({ volumes, layer }) => [
+    ...volumes.disks.map(({ path }) => path),
+    ...(layer === undefined ? [] : [layer]),
+  ]);
+  const used = await diskUsage(paths);
+  for (const place of places) {
+    const message = overLimit(place, used);
+    if (message !== undefined) evict(place.worker, message);
   }
+}
+
+/** Directories of a Pod that count for its limits. */
+interface Places {
+  worker: PodWorker;
+  volumes: PodVolumes;
+  /** Files that the container has written outside its volumes. */
+  layer: string | undefined;
+}
+
+async function findPlaces(worker: PodWorker): Promise<Places | undefined> {
+  const { current, volumes } = worker;
+  if (!volumes || !current) return undefined;
+  return { worker, volumes, layer: await current.writableLayer().catch(() => undefined) };
 }
 
 /** Evicts a Pod for want of a resource of its node. A kubelet gives it no time. */
@@ -20,12 +42,7 @@ export function evict(worker: PodWorker, message: string): void {
   worker.end({ reason: 'Evicted', message, condition, graceSeconds: 0 });
 }
 
-async function overLimit(worker: PodWorker): Promise<string | undefined> {
-  const { current, volumes } = worker;
-  if (!volumes || !current) return undefined;
-  const layer = await current.writableLayer().catch(() => undefined);
-  const paths = volumes.disks.map(({ path }) => path);
-  const used = await diskUsage(layer === undefined ? paths : [...paths, layer]);
+function overLimit({ worker, volumes, layer }: Places, used: ReadonlyMap<string, number>): string | undefined {
   let total = layer === undefined ? 0 : (used.get(layer) ?? 0);
   // The message of each kind ends with a blank in the real kubelet.
   for (const { name, path, sizeLimit } of volumes.disks) {

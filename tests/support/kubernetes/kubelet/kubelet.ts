@@ -250,6 +250,7 @@ export class Kubelet {
         makeVolumes(made, join(this.#directory, made.metadata.uid), {
           claims: await this.claims.bind(made),
           nameservers: [this.#network.gateway],
+          noexec: node.settings.noexecVolumes ?? [],
           copyImage: (image, path) => copyFiles(this.#docker, image, path, ownLabels(this.#cluster)),
         }),
       pullBackoffMs: this.#options.pullBackoffMs,

@@ -14,6 +14,8 @@ export interface NodeSettings {
   taints?: Taint[];
   /** Bound on the processes of a Pod, as the setting of a kubelet. Undefined: none. */
   podPidsLimit?: number | undefined;
+  /** Names of volumes of Pods in which nothing can be executed, as on a node that mounts its disk so. */
+  noexecVolumes?: string[];
 }
 
 const CAPACITY = { cpu: '64', memory: '256Gi', 'ephemeral-storage': '100Gi', pods: '110' };

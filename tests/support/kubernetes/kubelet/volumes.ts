@@ -20,6 +20,8 @@ export interface VolumeSources {
   claims: ReadonlyMap<string, string>;
   /** Servers of the cluster for names. */
   nameservers: readonly string[];
+  /** Names of volumes in which nothing can be executed. They are in memory, since the engine binds no such directory. */
+  noexec: readonly string[];
   /** Copies the files of an image into a directory. */
   copyImage(image: string, directory: string): Promise<void>;
 }
@@ -28,15 +30,16 @@ export interface VolumeSources {
 export async function makeVolumes(
   pod: Pod,
   directory: string,
-  { claims, nameservers, copyImage }: VolumeSources,
+  { claims, nameservers, noexec, copyImage }: VolumeSources,
 ): Promise<PodVolumes> {
   const volumes = pod.spec.volumes ?? [];
   await mkdir(directory, { recursive: true });
   const { fsGroup } = pod.spec.securityContext;
   const places = new Map<string, string>();
   for (const volume of volumes) {
-    refuseUnknown(volume, pod);
-    if (isInMemory(volume)) continue;
+    const isUnbound = isInMemory(volume) || noexec.includes(volume.name);
+    refuseUnknown(volume, pod, isUnbound);
+    if (isUnbound) continue;
     const path = claims.get(volume.name) ?? join(directory, volume.name);
     await mkdir(path, { recursive: true });
     places.set(volume.name, path);
@@ -57,12 +60,12 @@ export async function makeVolumes(
   }
   return {
     mountsOf: (container) =>
-      toMounts(container, pod, places, [
+      toMounts(container, pod, { places, noexec }, [
         `${resolv}:/etc/resolv.conf`,
         `${logOf(directory, container)}:${container.terminationMessagePath}`,
       ]),
     disks: volumes
-      .filter((volume) => volume.emptyDir && !isInMemory(volume))
+      .filter((volume) => volume.emptyDir && places.has(volume.name))
       .map(({ name, emptyDir }) => ({ name, path: places.get(name) ?? '', sizeLimit: emptyDir?.sizeLimit })),
     terminationLog: (container) => logOf(directory, container),
     remove: () => rm(directory, { recursive: true, force: true }),
@@ -75,11 +78,11 @@ const isInMemory = ({ emptyDir }: Volume) => emptyDir?.medium === 'Memory';
 
 const KNOWN = ['emptyDir', 'persistentVolumeClaim', 'ephemeral', 'image'];
 
-function refuseUnknown(volume: Volume, { spec }: Pod): void {
+function refuseUnknown(volume: Volume, { spec }: Pod, isUnbound: boolean): void {
   const source = Object.keys(volume).find((key) => key !== 'name');
   if (source === undefined || !KNOWN.includes(source))
     throw new Error(`the kubelet of the tests has no volumes of type ${source}`);
-  if (!isInMemory(volume)) return;
+  if (!isUnbound) return;
   const mounts = [...(spec.initContainers ?? []), ...spec.containers].flatMap(({ volumeMounts = [] }) =>
     volumeMounts.filter(({ name }) => name === volume.name),
   );
@@ -87,7 +90,12 @@ function refuseUnknown(volume: Volume, { spec }: Pod): void {
     throw new Error(`the kubelet of the tests mounts the volume ${volume.name} in memory once, and without a subPath`);
 }
 
-function toMounts(container: Container, pod: Pod, places: ReadonlyMap<string, string>, binds: readonly string[]) {
+interface Places extends Pick<VolumeSources, 'noexec'> {
+  /** Directories of the volumes by their names. */
+  places: ReadonlyMap<string, string>;
+}
+
+function toMounts(container: Container, pod: Pod, { places, noexec }: Places, binds: readonly string[]) {
   const all = [...binds];
   const tmpfs: Record<string, string> = {};
   const { fsGroup } = pod.spec.securityContext;
@@ -102,7 +110,8 @@ function toMounts(container: Container, pod: Pod, places: ReadonlyMap<string, st
     const size = Math.floor(amountOf(limit ?? container.resources.limits?.memory));
     const group = fsGroup === undefined ? 'mode=0777' : `mode=2777,gid=${fsGroup}`;
     // A file system in memory of a kubelet allows programs and devices, other than the engine's.
-    tmpfs[mountPath] = `${readOnly ? 'ro' : 'rw'},exec,suid,dev,${group}${size > 0 ? `,size=${size}` : ''}`;
+    tmpfs[mountPath] =
+      `${readOnly ? 'ro' : 'rw'},${noexec.includes(name) ? 'noexec' : 'exec'},suid,dev,${group}${size > 0 ? `,size=${size}` : ''}`;
   }
   return { binds: all, tmpfs };
 }
