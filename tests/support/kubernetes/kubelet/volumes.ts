@@ -20,7 +20,7 @@ export interface VolumeSources {
   claims: ReadonlyMap<string, string>;
   /** Servers of the cluster for names. */
   nameservers: readonly string[];
-  /** Names of volumes in which nothing can be executed. They are in memory, since the engine binds no such directory. */
+  /** Names of volumes in which nothing can be executed. They are in memory: the engine binds no such directory. */
   noexec: readonly string[];
   /** Copies the files of an image into a directory. */
   copyImage(image: string, directory: string): Promise<void>;
