@@ -5,9 +5,11 @@
 #include "events.h"
 #include "log.h"
 #include "records.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -32,6 +34,7 @@ typedef struct {
 } Peer;
 
 static Peer peers[PEERS];
+static struct sockaddr_in6 where;
 static int listening = -1;
 
 static Peer *find_peer(enum State state) {
@@ -158,23 +161,43 @@ static void abandon(void) {
   close(listening);
 }
 
-// Opens a socket for both families, or for IPv4 alone where the kernel has no IPv6.
-static int open_socket(int port) {
-  const int off = 0, on = 1;
-  const struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any};
-  const struct sockaddr_in any_ipv4 = {.sin_family = AF_INET, .sin_port = htons(port)};
-  listening = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listening < 0) {
-    listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    return listening >= 0 && !setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-           !bind(listening, (const struct sockaddr *)&any_ipv4, sizeof any_ipv4);
-  }
-  return !setsockopt(listening, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) &&
-         !setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
-         !bind(listening, (const struct sockaddr *)&any, sizeof any);
+// Reads an address into its IPv6 form. Returns 0 if it is not one.
+static int parse_address(const char *text, size_t n, struct in6_addr *address) {
+  char copy[sizeof "::ffff:" + INET6_ADDRSTRLEN];
+  if (n >= INET6_ADDRSTRLEN) return 0;
+  const int is_bracketed = n > 2 && text[0] == '[' && text[n - 1] == ']';
+  if (is_bracketed) snprintf(copy, sizeof copy, "%.*s", (int)n - 2, text + 1);
+  else snprintf(copy, sizeof copy, "::ffff:%.*s", (int)n, text);
+  return inet_pton(AF_INET6, copy, address) == 1;
 }
 
-const Transport *listener_open(int port) {
+int listener_parse(const char *text) {
+  const char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text;
+  where = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = in6addr_any};
+  if (colon && !parse_address(text, colon - text, &where.sin6_addr)) return 0;
+  int number = 0, end = 0;
+  if (*port < '0' || *port > '9' || sscanf(port, "%5d%n", &number, &end) != 1 || port[end]) return 0;
+  where.sin6_port = htons(number);
+  return number > 0 && number <= 65535;
+}
+
+// Binds a socket that serves both families, or one for IPv4 alone where the kernel has no IPv6.
+static int open_socket(void) {
+  const int off = 0, on = 1;
+  listening = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listening >= 0) {
+    return !setsockopt(listening, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) &&
+           !setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+           !bind(listening, (const struct sockaddr *)&where, sizeof where);
+  }
+  struct sockaddr_in ipv4 = {.sin_family = AF_INET, .sin_port = where.sin6_port};
+  memcpy(&ipv4.sin_addr, where.sin6_addr.s6_addr + 12, sizeof ipv4.sin_addr); // zeros for all addresses
+  listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  return listening >= 0 && !setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) &&
+         !bind(listening, (const struct sockaddr *)&ipv4, sizeof ipv4);
+}
+
+const Transport *listener_open(void) {
   static const Transport transport = {
     .connect = take,
     .read = read_text,
@@ -186,7 +209,7 @@ const Transport *listener_open(int port) {
     .tick = tick,
     .abandon = abandon,
   };
-  if (open_socket(port) && !listen(listening, BACKLOG) && events_add(listening, EPOLLIN, LINK_PEERS)) return &transport;
+  if (open_socket() && !listen(listening, BACKLOG) && events_add(listening, EPOLLIN, LINK_PEERS)) return &transport;
   log_failure("listening for workers");
   return 0;
 }

@@ -7,8 +7,10 @@
 #define LISTENER_H
 #include "transport.h"
 
-// Listens on a port, for all IPv4 and IPv6 addresses. Returns null, with a message in the log, if it cannot. Called
-// once at most, and after records_open.
-const Transport *listener_open(int port);
+// Reads where to listen: `port` for all addresses of IPv4 and IPv6, or `address:port`, IPv6 in brackets. Returns 0 if
+// it is neither.
+int listener_parse(const char *text);
+// Listens there. Returns null, with a message in the log, if it cannot. Called once at most, and after records_open.
+const Transport *listener_open(void);
 
 #endif

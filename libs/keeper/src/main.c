@@ -2,7 +2,7 @@
 // connection to the worker. It outlives the worker, and so does the session. docs/keeper-protocol.md describes its
 // protocol.
 //
-//   keeper <socket path | - | tcp:port> [shell [argument ...]]
+//   keeper <socket path | - | tcp:[address:]port> [shell [argument ...]]
 //   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS, SF_UNCLAIMED_MS;
 //     for - without SF_TOKEN both are the first line of stdin; for tcp SF_LINK_KEY and SF_LINK_PSK (hex) instead
 //   keeper --install <path>: copies itself there
@@ -268,18 +268,11 @@ static void stay_silent(void) {
   if (null > 2) close(null);
 }
 
-// Returns the port of `tcp:port`, or 0 if it is not one.
-static int port_of(const char *address) {
-  int port = 0, end = 0;
-  if (sscanf(address, "tcp:%5d%n", &port, &end) != 1 || address[end] || port > 65535) return 0;
-  return port > 0 ? port : 0;
-}
-
 static const Transport *open_transport(enum TransportKind kind, const char *address) {
   if (kind == OVER_STDIO) return transport_stdio();
   if (kind == OVER_SOCKET) return transport_socket(address);
   if (!records_open(identity_worker_key(), identity_shared_key())) exit(EXIT_NO_RESOURCES);
-  const Transport *transport = listener_open(port_of(address));
+  const Transport *transport = listener_open();
   if (!transport) exit(EXIT_NO_PORT);
   return transport;
 }
@@ -289,12 +282,12 @@ int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "--install")) return install(argv[2]);
   const enum TransportKind kind = argc < 2 ? OVER_SOCKET : transport_kind(argv[1]);
   if (kind == OVER_TCP) stay_silent();
+  if (argc < 2 || (kind == OVER_TCP && !listener_parse(argv[1] + strlen("tcp:"))))
+    refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | - | tcp:[address:]port> [shell [argument ...]]");
   // Without a separate pid namespace the sweeps would reach other processes. If Bubblewrap or Codex is the
   // first process, the keeper is the second, and still adopts orphans.
   if (getpid() > 2) refuse_to_start(EXIT_NOT_FIRST, "must be the first process of its own pid namespace");
   if (getpid() == 2) prctl(PR_SET_CHILD_SUBREAPER, 1); // with 1 it cannot fail
-  if (argc < 2 || (kind == OVER_TCP && !port_of(argv[1])))
-    refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | - | tcp:port> [shell [argument ...]]");
   if (!identity_open(kind)) refuse_to_start(EXIT_NO_IDENTITY, "SF_TOKEN (and SF_SYNC for -) must be set");
   if (!orphan_open()) refuse_to_start(EXIT_USAGE, "SF_UNCLAIMED_MS must be a number");
   prctl(PR_SET_DUMPABLE, 0); // with 0 it cannot fail
