@@ -1,5 +1,5 @@
 import { withResolvers } from '@shellfleet/concurrency';
-import type { KeeperLink, Sandbox, SandboxDeath, SessionRef } from '../sandbox.ts';
+import type { KeeperLink, SandboxDeath, UnassignedSandbox } from '../sandbox.ts';
 import { isNoObject } from './api/api-errors.ts';
 import type { Pod } from './pod-schema.ts';
 import { readDeath, readPodState } from './pod-state.ts';
@@ -14,7 +14,6 @@ const LOST_AFTER_MS = 10_000;
 export interface PodSandboxOptions {
   id: string;
   name: string;
-  session: SessionRef;
   createdAt: number;
   keeperProtocol: number;
   /** Everything of the link but the address. */
@@ -22,12 +21,13 @@ export interface PodSandboxOptions {
   port: number;
   start: Omit<StartedPod, 'name' | 'signal' | 'onWait'>;
   hasClaim: boolean;
+  /** Time within which its container has to run. Default: no limit. */
+  startWithinMs?: number | undefined;
 }
 
-/** A session's Pod. */
-export class PodSandbox implements Sandbox {
+/** A Pod of a session or of a pool. */
+export class PodSandbox implements UnassignedSandbox {
   readonly id: string;
-  readonly session: SessionRef;
   readonly description: string;
   readonly createdAt: number;
   readonly keeperProtocol: number;
@@ -46,7 +46,6 @@ export class PodSandbox implements Sandbox {
   constructor(options: PodSandboxOptions) {
     this.#options = options;
     this.id = options.id;
-    this.session = options.session;
     this.description = `Pod ${options.name}`;
     this.createdAt = options.createdAt;
     this.keeperProtocol = options.keeperProtocol;
@@ -69,8 +68,14 @@ export class PodSandbox implements Sandbox {
     const onWait = (words: string | undefined) => {
       this.#waitsFor = words;
     };
-    this.#started = startPod({ ...this.#options.start, name: this.#options.name, signal, onWait });
-    await this.#started.finally(() => onWait(undefined));
+    const { name, startWithinMs } = this.#options;
+    const timer =
+      startWithinMs === undefined ? undefined : setTimeout(() => this.#giveUp(startWithinMs), startWithinMs);
+    this.#started = startPod({ ...this.#options.start, name, signal, onWait });
+    await this.#started.finally(() => {
+      clearTimeout(timer);
+      onWait(undefined);
+    });
     this.follow();
   }
 
@@ -98,6 +103,11 @@ export class PodSandbox implements Sandbox {
     });
     // The Pod may have ended since it was seen to run.
     if (start.pods.get(name) === undefined) this.#death.resolve({ reason: 'removed', exitCode: null });
+  }
+
+  #giveUp(withinMs: number): void {
+    const words = this.#waitsFor === undefined ? '' : `: ${this.#waitsFor}`;
+    this.#removal.abort(new Error(`the ${this.description} did not run within ${withinMs / 1_000} s${words}`));
   }
 
   async remove(): Promise<void> {
