@@ -42,6 +42,7 @@ import { PodSandbox } from './pod-sandbox.ts';
 import { type Pod, podSchema } from './pod-schema.ts';
 import { readPodState } from './pod-state.ts';
 import { PODS, Pods } from './pods.ts';
+import { type PodProof, provePod, toPlace } from './prove-pod.ts';
 import { proxyUrl } from './proxy-url.ts';
 import { CLAIMS } from './start-pod.ts';
 
@@ -62,6 +63,8 @@ export interface KubernetesSandboxesOptions {
   allowances: KubernetesAllowances;
   /** The first one makes new Pods, and the others reach older ones. */
   sealKeys: readonly string[];
+  /** `host:port` of what no Pod may reach besides the API server and other Pods. */
+  probes?: readonly string[];
   logger?: Logger;
   apiTimes?: ApiTimes;
   /** Factor of the times between attempts to create a Pod. Default: 1. */
@@ -200,10 +203,22 @@ export class KubernetesSandboxes implements Sandboxes {
       },
       startWithinMs: made?.pool === undefined ? undefined : POOL_START_MS,
       hasClaim: workspace.type === 'persistentVolumeClaim',
+      ...(made && { prove: (examine) => provePod(this.#proofOf(name, made.plan), examine) }),
     });
     this.#used.add(name);
     void sandbox.died.then(() => this.#used.delete(name));
     return sandbox;
+  }
+
+  #proofOf(name: string, plan: KubernetesPlan): PodProof {
+    const { api, probes = [] } = this.#options;
+    const states = this.#openPods()
+      .values()
+      .filter(({ metadata }) => metadata.name !== name)
+      .map(readPodState);
+    const other = states.find((state) => state.type === 'running');
+    const neighbour = other && toPlace(other.address, plan.cluster.port);
+    return { name, plan, server: api.server, probes, neighbour };
   }
 
   /** Returns the Pod with the owner as of now: one that was replaced would have the cluster delete the Pod at once. */

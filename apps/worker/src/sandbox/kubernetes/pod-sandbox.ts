@@ -1,4 +1,5 @@
 import { withResolvers } from '@shellfleet/concurrency';
+import type { Examination } from '@shellfleet/keeper';
 import type { KeeperLink, SandboxDeath, UnassignedSandbox } from '../sandbox.ts';
 import { isNoObject } from './api/api-errors.ts';
 import type { Pod } from './pod-schema.ts';
@@ -23,6 +24,8 @@ export interface PodSandboxOptions {
   hasClaim: boolean;
   /** Time within which its container has to run. Default: no limit. */
   startWithinMs?: number | undefined;
+  /** Proves what is in force in a Pod that this worker creates. */
+  prove?: NonNullable<UnassignedSandbox['prove']>;
 }
 
 /** A Pod of a session or of a pool. */
@@ -77,6 +80,10 @@ export class PodSandbox implements UnassignedSandbox {
       onWait(undefined);
     });
     this.follow();
+  }
+
+  async prove(examine: (probes: readonly string[]) => Promise<Examination>): Promise<void> {
+    await this.#options.prove?.(examine);
   }
 
   /** Follows a Pod that runs, until it ends. */
