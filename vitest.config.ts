@@ -81,6 +81,7 @@ export default defineConfig({
             'scripts/**/*.test.ts',
             'tests/bench/**/*.test.ts',
             'tests/support/**/*.test.ts',
+            'tests/kubernetes/run/**/*.test.ts',
             'tests/chaos/*/**/*.test.ts',
             'examples/**/*.test.ts',
           ],
@@ -98,6 +99,11 @@ export default defineConfig({
         maxWorkers: 3,
       }),
       dockerProject('e2e', ['tests/e2e/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
+      dockerProject('kubernetes', ['tests/kubernetes/suite/**/*.test.ts'], {
+        groupOrder: 1,
+        testTimeout: 60_000,
+        maxWorkers: 3,
+      }),
       dockerProject('packages', ['tests/packages/**/*.test.ts'], {
         groupOrder: 1,
         testTimeout: 120_000,

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The entry point. Runs on the installed Node, without dependencies, and then starts the pinned Node.
-//   node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|example|images [arguments]
+//   node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|kubernetes|example|images [arguments]
 'use strict';
 const { spawn, spawnSync } = require('node:child_process');
 const { createHash } = require('node:crypto');
@@ -19,6 +19,7 @@ const jobs = {
   bench: ['tests/bench/main.ts'],
   chaos: ['tests/chaos/main.ts'],
   'rules-trial': ['tests/rules-trial/main.ts'],
+  kubernetes: ['tests/kubernetes/main.ts'],
   example: ['examples/npm-packages/src/main.ts'],
   images: ['scripts/images.ts'],
 };

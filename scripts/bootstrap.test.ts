@@ -135,7 +135,8 @@ describe('the start from a checkout', () => {
     expect(bootstrap(...args)).toEqual({
       status: 2,
       stdout: '',
-      stderr: 'usage: node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|example|images [arguments]\n',
+      stderr:
+        'usage: node scripts/bootstrap.cjs start|test|bench|chaos|rules-trial|kubernetes|example|images [arguments]\n',
     });
   });
 

@@ -9,8 +9,9 @@ import { docker } from './images/docker-program.ts';
 import { IMAGE_NAMES, type ImageName, makeImages } from './images/make-images.ts';
 import { nameImage } from './images/name-image.ts';
 
-const usage = `usage: npm run -s images -- [--out DIR] [--registry PREFIX] [--only NAMES] [--session full|slim] [--tag TAG]
+const usage = `usage: npm run -s images -- [--out DIR] [--registry PREFIX] [--names] [--only NAMES] [--session full|slim] [--tag TAG]
   --out DIR          writes an archive of each image, and values.yaml for \`helm install -f\`
+  --names            only names them, and makes what is missing
   --registry PREFIX  pushes them as PREFIX/worker, PREFIX/keeper and so on, with the logins of docker
   --only NAMES       some of ${IMAGE_NAMES.join(',')}
   --session VARIANT  which session image; default: full
@@ -49,6 +50,7 @@ function readArguments(args: string[]) {
     args,
     options: {
       out: { type: 'string' },
+      names: { type: 'boolean', default: false },
       registry: { type: 'string' },
       only: { type: 'string' },
       session: { type: 'string', default: 'full' },
@@ -61,7 +63,8 @@ function readArguments(args: string[]) {
   if (unknown.length > 0)
     throw new Error(`--only does not know ${unknown.join(', ')}: there are ${IMAGE_NAMES.join(', ')}.`);
   if (session !== 'full' && session !== 'slim') throw new Error('--session is full or slim.');
-  if (out === undefined && registry === undefined) throw new Error('Where to? Give --out DIR or --registry PREFIX.');
+  if (out === undefined && registry === undefined && !values.names)
+    throw new Error('Where to? Give --out DIR or --registry PREFIX, or --names.');
   return {
     out: out === undefined ? undefined : resolve(process.env.INIT_CWD ?? '.', out),
     registry: registry?.replace(/\/+$/, ''),

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { type ChartTools, chartTools } from '../../../scripts/testing/chart-tools.ts';
 import { findModelFaults } from './checks/models.ts';
 import { findFaults } from './find-faults.ts';
-import { type ChartTools, chartTools } from './support/chart-tools.ts';
 import { EVERYTHING, OPTIONS } from './support/chart-values.ts';
 import { readAsProxy, readAsWorker } from './support/read-as-worker.ts';
 import {

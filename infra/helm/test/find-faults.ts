@@ -1,3 +1,4 @@
+import type { ChartTools } from '../../../scripts/testing/chart-tools.ts';
 import { findModelFaults } from './checks/models.ts';
 import { findNetworkFaults } from './checks/networks.ts';
 import { findPlaceFaults } from './checks/places.ts';
@@ -5,7 +6,6 @@ import { findPodFaults } from './checks/pods.ts';
 import { findRightsFaults } from './checks/rights.ts';
 import { findSecretFaults } from './checks/secrets.ts';
 import { findWorkerFaults } from './checks/workers.ts';
-import type { ChartTools } from './support/chart-tools.ts';
 import type { ChartValues } from './support/chart-values.ts';
 import { type ChartObject, NAMESPACE } from './support/render-chart.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type ChartTools, chartTools } from './support/chart-tools.ts';
+import { type ChartTools, chartTools } from '../../../scripts/testing/chart-tools.ts';
 import { EVERYTHING } from './support/chart-values.ts';
 import { clusterOfSecrets } from './support/cluster-of-secrets.ts';
 import { type ChartObject, NAMESPACE, RELEASE, renderChart } from './support/render-chart.ts';

@@ -2,8 +2,8 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type ChartTools, chartTools } from '../../../scripts/testing/chart-tools.ts';
 import { findFaults } from './find-faults.ts';
-import { type ChartTools, chartTools } from './support/chart-tools.ts';
 import { EVERYTHING } from './support/chart-values.ts';
 import { chartDirectory, renderChart } from './support/render-chart.ts';
 

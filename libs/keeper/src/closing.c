@@ -12,6 +12,7 @@ enum { TICK_MS = 10, FLUSH_MS = 500 };
 static struct {
   int is_on, was_asked; // was_asked: the shell was asked to run its EXIT trap and end
   uint64_t deadline;
+  uint32_t after_entry_ms; // 0: no end is due after the entry
 } own;
 
 void closing_begin(uint32_t termination_ms) {
@@ -20,7 +21,10 @@ void closing_begin(uint32_t termination_ms) {
   entry_begin_closing(termination_ms);
 }
 
+void closing_begin_after_entry(uint32_t termination_ms) { own.after_entry_ms = termination_ms; }
+
 int closing_tick(void) {
+  if (!own.is_on && own.after_entry_ms && !entry_is_busy()) closing_begin(own.after_entry_ms);
   if (!own.is_on) return -1;
   const uint64_t now = now_ms();
   const int is_in_time = now < own.deadline;

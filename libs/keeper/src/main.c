@@ -72,6 +72,7 @@ enum { EVENTS = 32, STOP_MS = 5000, LAST_MESSAGES_MS = 1000, HOLD_SECONDS = 5 };
 
 static int signals = -1;
 static int is_giving_up; // the keeper could not start
+static int is_in_pod; // the keeper listens for its worker
 
 static void send_log(void) {
   uint32_t number;
@@ -141,8 +142,11 @@ static void on_frame(const Header *header, const uint8_t *payload) {
 static void on_signals(void) {
   struct signalfd_siginfo signal;
   while (read(signals, &signal, sizeof signal) > 0) {
-    // Only a SIGTERM from outside this pid namespace (docker stop) has no sender.
-    if (signal.ssi_signo == SIGTERM && signal.ssi_pid == 0) closing_begin(STOP_MS);
+    // Only a SIGTERM from outside this pid namespace has no sender. A kubelet kills the Pod when its grace is over, so
+    // the entry may run until then; `docker stop` leaves less time.
+    if (signal.ssi_signo != SIGTERM || signal.ssi_pid != 0) continue;
+    if (is_in_pod) closing_begin_after_entry(STOP_MS);
+    else closing_begin(STOP_MS);
   }
   reap_children();
 }
@@ -281,7 +285,8 @@ int main(int argc, char **argv) {
   if (argc == 2 && !strcmp(argv[1], "hold")) return hold();
   if (argc == 3 && !strcmp(argv[1], "--install")) return install(argv[2]);
   const enum TransportKind kind = argc < 2 ? OVER_SOCKET : transport_kind(argv[1]);
-  if (kind == OVER_TCP) stay_silent();
+  is_in_pod = kind == OVER_TCP;
+  if (is_in_pod) stay_silent();
   if (argc < 2 || (kind == OVER_TCP && !listener_parse(argv[1] + strlen("tcp:"))))
     refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | - | tcp:[address:]port> [shell [argument ...]]");
   // Without a separate pid namespace the sweeps would reach other processes. If Bubblewrap or Codex is the

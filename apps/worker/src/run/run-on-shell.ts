@@ -166,7 +166,8 @@ function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionCont
     };
   }
   const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
-  const message = `The sandbox of session ${session} ${how} while the command ran. The next command gets a new shell.`;
+  const why = death?.detail === undefined ? '' : `: ${death.detail}`;
+  const message = `The sandbox of session ${session} ${how} while the command ran${why}. The next command gets a new shell.`;
   const context = { reason: death?.reason ?? 'unknown' };
   return {
     type: 'failed',

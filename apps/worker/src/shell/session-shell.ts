@@ -152,7 +152,10 @@ export class SessionShell {
   /** Whether an entry can be started on the shell now. */
   get ready(): boolean {
     return (
-      this.#live?.connected === true && this.#death === undefined && this.#preparedShellNumber === this.#shellNumber
+      this.#live?.connected === true &&
+      this.#death === undefined &&
+      this.#sandbox?.ending === undefined &&
+      this.#preparedShellNumber === this.#shellNumber
     );
   }
 
@@ -251,6 +254,8 @@ export class SessionShell {
   /** Opens and prepares the shell as needed to start an entry. Throws the error for Results of waiting entries. */
   async makeReady(signal: AbortSignal): Promise<void> {
     this.#refuseLeft();
+    const ending = this.#sandbox?.ending;
+    if (ending !== undefined && this.#death === undefined) await this.abandon(describeDeath(ending));
     if (this.#sandbox !== undefined && (this.#death !== undefined || this.#live?.connected !== true)) {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }

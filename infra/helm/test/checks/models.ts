@@ -1,4 +1,4 @@
-import type { ChartTools } from '../support/chart-tools.ts';
+import type { ChartTools } from '../../../../scripts/testing/chart-tools.ts';
 import type { ChartObject } from '../support/render-chart.ts';
 
 const PACKAGES: Record<string, string> = {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { ChartTools } from './chart-tools.ts';
+import type { ChartTools } from '../../../../scripts/testing/chart-tools.ts';
 
 export const chartDirectory = fileURLToPath(new URL('../../shellfleet', import.meta.url));
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const WITHIN_MS = 240_000;
-const here = fileURLToPath(new URL('..', import.meta.url));
+const here = fileURLToPath(new URL('../../infra/helm/test', import.meta.url));
 const manifests = ['package.json', 'package-lock.json', '.npmrc'];
 
 export interface ChartTools {
