@@ -53,7 +53,8 @@ const WAYS: [string, (session: Session) => Promise<unknown>][] = [
   ['removal of its container', removeContainer],
 ];
 
-describe('a new shell', () => {
+// The tests run at the same time, because they mostly wait. Each has sessions of its own.
+describe.concurrent('a new shell', () => {
   // S1-26, S1-43
   test.each(WAYS)('has run the startup commands after %s', async (what, lose) => {
     const session = await stack.fleet.session(what.replaceAll(/[^a-z0-9]+/gi, '-'), spec);
@@ -83,27 +84,6 @@ describe('a new shell', () => {
     expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
   });
 
-  test('has run the startup commands after worker and container died together', async () => {
-    const session = await stack.fleet.session('both-died', spec);
-    await session.run('unset from');
-    await stack.workers[0]?.kill();
-    await removeContainer(session);
-    await stack.workers[0]?.start();
-    expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
-  });
-
-  test('is prepared before the next command if the old shell died without a worker', async () => {
-    const session = await stack.fleet.session('died-alone', spec);
-    await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
-    await stack.workers[0]?.kill();
-    await inspect.untilFile(await inspect.container(session.id), '/tmp/killed');
-    await stack.workers[0]?.start();
-    expect(await session.run(look)).toMatchObject({
-      stdout: prepared,
-      shell: { state: 'lost', epoch: 2, reason: expect.stringContaining('away') },
-    });
-  });
-
   test('has run the startup commands on another host when the first is lost', async () => {
     await using two = await startFleet({ workers: 2, slots: 1 });
     const session = await two.fleet.session('moves', { ...spec, onHostLoss: 'recreate', hostGraceMs: 0 });
@@ -130,5 +110,28 @@ describe('a new shell', () => {
       });
     }
     expect(await inspect.containers(id)).toEqual([]);
+  });
+});
+
+describe('a new shell after a time without a worker', () => {
+  test('has run the startup commands after worker and container died together', async () => {
+    const session = await stack.fleet.session('both-died', spec);
+    await session.run('unset from');
+    await stack.workers[0]?.kill();
+    await removeContainer(session);
+    await stack.workers[0]?.start();
+    expect(await session.run(look)).toMatchObject({ stdout: prepared, shell: { state: 'lost', epoch: 2 } });
+  });
+
+  test('is prepared before the next command if the old shell died without a worker', async () => {
+    const session = await stack.fleet.session('died-alone', spec);
+    await session.run('unset from; shell=$$; (sleep 0.5; kill -9 $shell; touch /tmp/killed) & :');
+    await stack.workers[0]?.kill();
+    await inspect.untilFile(await inspect.container(session.id), '/tmp/killed');
+    await stack.workers[0]?.start();
+    expect(await session.run(look)).toMatchObject({
+      stdout: prepared,
+      shell: { state: 'lost', epoch: 2, reason: expect.stringContaining('away') },
+    });
   });
 });
