@@ -70,6 +70,12 @@ const RUNNING = {
   containerStatuses: [{ name: 'shell', state: { running: {} } }],
 };
 
+/** What the keeper of a Pod finds when everything is in force. */
+const IN_FORCE = {
+  ...{ effectiveCapabilities: 0n, boundingCapabilities: 0n, noNewPrivs: true, seccomp: 2, execWorkspace: true },
+  memoryMaxBytes: 2 ** 20,
+};
+
 /** Creates a sandbox whose Pod runs. */
 async function running(from = sandboxes, of = session) {
   const sandbox = await from.create(of, spec());
@@ -95,6 +101,30 @@ describe('KubernetesSandboxes', () => {
     expect(await sandbox.link.address(new AbortController().signal)).toEqual({ host: '10.0.0.9', port: 7443 });
     await sandbox.remove();
     expect(await sandbox.died).toEqual({ reason: 'removed', exitCode: null });
+  });
+
+  test('refuses a Pod whose keeper reaches the API server or another Pod', async () => {
+    const watching = await open({ probes: ['192.0.2.9:80'] });
+    const { sandbox: other } = await running(watching, { ...session, session: 'neighbour' });
+    const { sandbox } = await running(watching);
+    const { host } = new URL(cluster.server.url);
+    const places = [host, '192.0.2.9:80', '10.0.0.9:7443'];
+    const examined = (reached: string[]) =>
+      sandbox.prove?.(async (probes) => {
+        expect(probes).toEqual(places);
+        return {
+          ...IN_FORCE,
+          probes: new Map(places.map((one) => [one, reached.includes(one) ? 'connected' : 'timeout'])),
+        };
+      });
+    await expect(examined([])).resolves.toBeUndefined();
+    for (const place of places)
+      await expect(examined([place])).rejects.toMatchObject({
+        code: 'SANDBOX_UNAVAILABLE',
+        message: expect.stringContaining(`the Pod reaches ${place}`),
+      });
+    await Promise.all([sandbox.remove(), other.remove()]);
+    await watching.close();
   });
 
   test('finds the Pod of a session from another worker, with the same keys', async () => {

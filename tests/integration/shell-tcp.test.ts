@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { keeperPath } from '@shellfleet/keeper';
+import { encodeFrame, FrameType, keeperPath } from '@shellfleet/keeper';
+import { forgedFrame, forgedOpening, NoiseForger } from '@shellfleet/keeper/test-support';
 import Docker from 'dockerode';
 import { describe, expect, inject, test } from 'vitest';
 import { KEEPER_PORT, KeeperContainer, makeLinkKeys } from '../support/keeper-container.ts';
@@ -84,6 +86,23 @@ describe('a keeper that listens', () => {
     await expect(box.connect({ fence: 49 })).rejects.toMatchObject({ name: 'FencedOff', fence: 50 });
     expect(await second.run('echo $kept')).toMatchObject({ out: 'yes\n' });
     expect(second.disconnected).toBeUndefined();
+  });
+
+  test('obeys nobody who has read its environment and lacks the private key', async () => {
+    const { box } = opened;
+    const client = new ShellClient(await box.connect());
+    const forger = new NoiseForger(box.keys);
+    const socket = connect(KEEPER_PORT, await box.address());
+    socket.on('error', () => {});
+    socket.write(forgedOpening(forger));
+    const [reply] = (await once(socket, 'data')) as [Buffer];
+    const ended = once(socket, 'close');
+    socket.write(forgedFrame(forger, reply.subarray(2), encodeFrame({ type: FrameType.claim, fence: 2 ** 40 })));
+    const began = performance.now();
+    await ended;
+    expect(performance.now() - began).toBeLessThan(900);
+    expect(client.disconnected).toBeUndefined();
+    expect((await box.connect()).connected).toBe(true);
   });
 
   test('is not disturbed by peers without its keys, and drops them after a second', async () => {
