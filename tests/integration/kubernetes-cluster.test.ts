@@ -16,7 +16,7 @@ let admin: Caller;
 beforeAll(async () => {
   if (!isRoot) return;
   const nodes = [
-    { name: 'one', capacity: { cpu: '8' }, podPidsLimit: 64 },
+    { name: 'one', capacity: { cpu: '8' }, podPidsLimit: 64, noexecVolumes: ['plain'] },
     { name: 'lost', labels: { disk: 'lost' } },
   ];
   cluster = await startCluster({ nodes, pullBackoffMs: 200, housekeepingMs: 500 });
@@ -64,6 +64,7 @@ describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
       securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
     };
     const script = `/sf/keeper; id; hostname; cat /etc/resolv.conf; df -k /run/x | tail -1; echo $GREETING $0
+      grep -c ' /plain .*noexec' /proc/mounts; grep -c ' /run/x .*noexec' /proc/mounts
       touch /workspace/a /run/x/b && ! touch /sf/c 2>/dev/null && ! touch /d 2>/dev/null && ls -ln /workspace
       cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null
       cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null; echo bye > /dev/termination-log`;
@@ -77,6 +78,7 @@ describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
           { name: 'sf', emptyDir: {} },
           { name: 'workspace', emptyDir: { sizeLimit: '8Mi' } },
           { name: 'run', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } },
+          { name: 'plain', emptyDir: { sizeLimit: '1Mi' } },
         ],
       },
       container: {
@@ -93,6 +95,7 @@ describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
           { name: 'sf', mountPath: '/sf', readOnly: true },
           { name: 'workspace', mountPath: '/workspace' },
           { name: 'run', mountPath: '/run/x' },
+          { name: 'plain', mountPath: '/plain' },
         ],
       },
     });
@@ -107,7 +110,7 @@ describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
     const logs = await cluster.kubelet.logs('sessions', 'whole');
     expect(logs).toMatch(/CapEff:\s+0{16}\n(?:.*\n)*CapBnd:\s+0{16}\n(?:.*\n)*NoNewPrivs:\s+1\nSeccomp:\s+2\n/);
     expect(logs).toMatch(/uid=1000\S* gid=1000\S* groups=1000\S*\nsession\nnameserver 127.0.0.1\ntmpfs +1024 /);
-    expect(logs).toMatch(/\nhello you \$\(NAME\) \/bin\/sh\n/);
+    expect(logs).toMatch(/\nhello you \$\(NAME\) \/bin\/sh\n1\n0\n/);
     expect(logs).toMatch(/1000 +1000 .* a\n33554432\n64\n/);
   });
 

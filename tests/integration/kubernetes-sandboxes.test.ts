@@ -170,6 +170,45 @@ describe('KubernetesSandboxes', () => {
     await limited.close();
   });
 
+  test('gives a Pod of a pool to one session, which any worker then finds', async () => {
+    const spare = await sandboxes.spares.create(spec());
+    const started = spare.start();
+    const name = `sf-${spare.id}`;
+    await until(() => expect(podNames()).toContain(name));
+    setStatus(name, RUNNING);
+    await started;
+    const labelsOf = () => cluster.server.store.get('pods', 'sessions', name)?.metadata.labels ?? {};
+    expect(labelsOf()).toMatchObject({ 'shellfleet.dev/pool': spare.key });
+    expect(labelsOf()).not.toHaveProperty(['shellfleet.dev/session']);
+    const other = await open({ hostId: 'two' });
+    expect(await other.find(session, spare.id)).toBeUndefined();
+    const sandbox = await spare.assign(session);
+    await expect(spare.assign({ ...session, session: 's2' })).rejects.toThrow('has a session already');
+    const found = await vi.waitUntil(() => other.find(session, spare.id));
+    expect([found?.state, found?.sandbox.createdAt]).toEqual(['running', sandbox.createdAt]);
+    expect(await sandbox.link).toMatchObject({ psk: (spare.link as { psk?: Buffer }).psk });
+    await sandbox.remove();
+    expect((await spare.died).reason).toBe('removed');
+    await other.close();
+  });
+
+  test('has one key for all sessions whose Pods differ only in whose they are', async () => {
+    const keyOf = (of: object) => sandboxes.spares.keyOf(spec(of));
+    const usual = await keyOf({});
+    const limits = { cpus: 1, memoryBytes: 512 * 2 ** 20 };
+    const same = { limits, env: { A: 'b' }, user: '1000:1000', maxLifetimeMs: 5_000, labels: { a: 'b' } };
+    expect(await keyOf(same)).toEqual(usual);
+    const fields = [
+      { image: 'debian:12' },
+      { limits: { cpus: 2 } },
+      { limits: { diskBytes: 2 ** 31 } },
+      { cwd: '/tmp' },
+    ];
+    const others = [{ shell: ['/bin/sh'] }, { user: '7' }, { sandbox: { mode: 'read-only' } }];
+    const keys = await Promise.all([...fields, ...others].map(keyOf));
+    expect(new Set([usual, ...keys].map((key) => JSON.stringify(key))).size).toBe(8);
+  });
+
   test('waits for a quota, and tells its words meanwhile', async () => {
     cluster.server.setQuota('sessions', 'team', { pods: '0' });
     const sandbox = await sandboxes.create(session, spec());
@@ -233,6 +272,28 @@ describe('KubernetesSandboxes', () => {
   });
 });
 
+/** Creates the Pod of a pool, which runs. */
+async function pooled(from: KubernetesSandboxes): Promise<string> {
+  const spare = await from.spares.create(spec());
+  const started = spare.start();
+  const name = `sf-${spare.id}`;
+  await until(() => expect(podNames()).toContain(name));
+  setStatus(name, RUNNING);
+  await started;
+  return name;
+}
+
+function makeOld(isOld: (name: string) => boolean): void {
+  const ages = { creationTimestamp: '2026-01-01T00:00:00Z' };
+  for (const resource of ['pods', 'persistentvolumeclaims'])
+    for (const { metadata } of cluster.server.store.list(resource))
+      if (isOld(metadata.name))
+        cluster.server.store.update(resource, 'sessions', metadata.name, (one) => ({
+          ...one,
+          metadata: { ...one.metadata, ...ages },
+        }));
+}
+
 describe('sweep', () => {
   test('deletes old Pods and claims that no session has, and no others', async () => {
     const claims = { workspace: { type: 'persistentVolumeClaim', sizeBytes: 2 ** 30 } };
@@ -245,14 +306,7 @@ describe('sweep', () => {
     }
     await author.close();
     const used = await running(sandboxes, { ...session, session: 'used' });
-    const ages = { creationTimestamp: '2026-01-01T00:00:00Z' };
-    for (const resource of ['pods', 'persistentvolumeclaims'])
-      for (const { metadata } of cluster.server.store.list(resource))
-        if (metadata.name !== made.get('young')?.name)
-          cluster.server.store.update(resource, 'sessions', metadata.name, (one) => ({
-            ...one,
-            metadata: { ...one.metadata, ...ages },
-          }));
+    makeOld((name) => name !== made.get('young')?.name);
     const sweeper = await open({ hostId: 'two' }, claims);
     const removed = await sweeper.sweep(never, async ({ session: kind }) => {
       const sandboxId = made.get(kind)?.id ?? '';
@@ -267,5 +321,17 @@ describe('sweep', () => {
     expect(claimNames().toSorted()).toEqual(left.toSorted());
     await sweeper.close();
     await used.sandbox.remove();
+  });
+
+  test('deletes old Pods of pools whose process is gone or was an earlier one', async () => {
+    const [gone, earlier] = [await open({ hostId: 'gone' }), await open()];
+    const left = [await pooled(gone), await pooled(earlier)];
+    const waiting = await pooled(sandboxes);
+    await Promise.all([gone.close(), earlier.close()]);
+    makeOld(() => true);
+    const ofAnother = async () => ({ host: 'two', sandboxId: '' });
+    expect(await sandboxes.sweep(async (hostId) => hostId === 'gone', ofAnother)).toBe(2);
+    await until(() => expect(podNames().filter((name) => left.includes(name))).toEqual([]));
+    expect(podNames()).toContain(waiting);
   });
 });

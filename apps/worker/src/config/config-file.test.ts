@@ -107,7 +107,7 @@ codex:
     ['labels:\n  gpu: ""', 'line 2: labels.gpu must have a name and a value of 1 to 63 of A-Z'],
     ['pools: 3', 'line 1: pools must be a list of pools'],
     ['pools:\n  - { max: 1, min: 2 }', 'line 2: pools[0].min must be at most max'],
-    ['pools:\n  - { max: 1, policy: host }', "line 2: pools[0].policy must be 'docker'"],
+    ['pools:\n  - { max: 1, policy: host }', "line 2: pools[0].policy must be 'docker' or 'kubernetes'"],
     ['pools:\n  - { max: 1, network: limited }', "line 2: pools[0].network must be 'restricted' or 'full'"],
     [
       'pools: [{ max: 1, image: My Image }]',
@@ -118,7 +118,10 @@ codex:
       'images:\n  prepull: ["a b"]',
       'line 2: images.prepull[0] is not an image name (registry/name:tag or name@sha256:digest)',
     ],
-    ['pools: [{ max: 1 }, { max: 2 }]', 'line 1: pools must have no two pools with the same image, limits and network'],
+    [
+      'pools: [{ max: 1 }, { max: 2 }]',
+      'line 1: pools must have no two pools with the same policy, image, limits and network',
+    ],
     ['rules: rules.yaml', 'line 1: rules must be a list of files'],
     ['rules:\n  - rules.yaml', 'line 2: rules[0] must be an absolute path'],
     ['allow:\n  modes: [none]', 'line 2: allow.modes[0] must be one of read-only, workspace-write'],
@@ -162,6 +165,7 @@ codex:
   });
 
   test.each<[string, NodeJS.ProcessEnv, string]>([
+    ['{ max: 1, policy: kubernetes }', {}, 'they need the policy kubernetes, which this host does not offer'],
     ['{ max: 1 }', { SHELLFLEET_POLICIES: 'host' }, 'they need the policy docker, which this host does not offer'],
     ['{ max: 1 }', { SHELLFLEET_UIDS: '5000-5999' }, 'with SHELLFLEET_UIDS each sandbox is made for its session'],
     ['{ max: 1, network: full }', {}, "allow.networks does not list 'full'"],

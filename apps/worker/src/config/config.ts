@@ -205,8 +205,9 @@ function checkPools(
 ): void {
   const fewest = pools.reduce((sum, { min }) => sum + min, 0);
   const network = pools.map((pool) => pool.network).find((one) => !allow.networks.includes(one));
+  const policy = pools.map((pool) => pool.policy).find((one) => !policies.includes(one));
   const problem = [
-    pools.length > 0 && !policies.includes('docker') && 'they need the policy docker, which this host does not offer',
+    policy !== undefined && `they need the policy ${policy}, which this host does not offer`,
     pools.length > 0 && uids !== undefined && 'with SHELLFLEET_UIDS each sandbox is made for its session',
     network !== undefined && `allow.networks does not list '${network}'`,
     fewest > slots && `together they keep at least ${fewest} sandboxes, and this host has ${slots} slots`,

@@ -9,7 +9,10 @@ const poolSchema = z
       image: imageNameSchema
         .default('default')
         .describe('Image that sessions ask for; default: that of sessions which name none'),
-      policy: z.literal('docker', "must be 'docker'").default('docker').describe('Execution policy of the sessions'),
+      policy: z
+        .enum(['docker', 'kubernetes'], "must be 'docker' or 'kubernetes'")
+        .default('docker')
+        .describe('Execution policy of the sessions'),
       limits: limitsSchema.default({}).describe('Limits that sessions ask for; default: the usual ones'),
       network: z
         .enum(['restricted', 'full'], "must be 'restricted' or 'full'")
@@ -26,11 +29,11 @@ export type PoolSettings = z.output<typeof poolSchema>;
 /** `pools:`, the sandboxes that are ready before a session asks for one. */
 export const poolsSchema = z
   .array(poolSchema, 'must be a list of pools')
-  .refine(areDifferent, 'must have no two pools with the same image, limits and network');
+  .refine(areDifferent, 'must have no two pools with the same policy, image, limits and network');
 
 function areDifferent(pools: PoolSettings[]): boolean {
-  const keys = pools.map(({ image, network, limits }) =>
-    JSON.stringify([image, network, Object.entries(limits).sort()]),
+  const keys = pools.map(({ policy, image, network, limits }) =>
+    JSON.stringify([policy, image, network, Object.entries(limits).sort()]),
   );
   return new Set(keys).size === keys.length;
 }

@@ -137,7 +137,15 @@ async function openKubernetes(
   if (cluster === undefined) throw new Error('the settings have no cluster');
   const sandbox = config.file.allow;
   const allowances = { cluster, images, defaultImage, sessionImages, sandbox, redactFormats };
-  return new KubernetesSandboxes({ namespace, hostId, api: cluster.api, allowances, sealKeys, logger });
+  return new KubernetesSandboxes({
+    namespace,
+    hostId,
+    api: cluster.api,
+    allowances,
+    sealKeys,
+    probes: cluster.probes,
+    logger,
+  });
 }
 
 /** Opens a policy without containers. Each has its own directory, because it removes unused control groups there. */

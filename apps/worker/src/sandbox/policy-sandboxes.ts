@@ -1,5 +1,5 @@
-import { type PolicyName, ShellfleetError } from '@shellfleet/protocol';
-import type { Sandboxes } from './sandbox.ts';
+import { type PolicyName, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
+import type { Sandboxes, SpareSandboxes } from './sandbox.ts';
 
 /** Combines the policies that this host offers. A session runs under the policy of its spec, or is refused. */
 export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandboxes>>): Sandboxes {
@@ -23,7 +23,7 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
       await offered.docker?.pull(image, signal);
     },
     images: offered.docker?.images,
-    spares: offered.docker?.spares,
+    spares: sparesOf(offered),
     async limits() {
       const limits = await Promise.all(all.map((sandboxes) => sandboxes.limits?.()));
       return Object.assign({}, ...limits);
@@ -54,6 +54,20 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
     async close() {
       await Promise.all(all.map((sandboxes) => sandboxes.close()));
     },
+  };
+}
+
+/** Returns the spare sandboxes of all policies that have some. */
+function sparesOf(offered: Partial<Record<PolicyName, Sandboxes>>): SpareSandboxes | undefined {
+  if (Object.values(offered).every(({ spares }) => spares === undefined)) return undefined;
+  const find = ({ policy: { type } }: ResolvedSessionSpec): SpareSandboxes => {
+    const spares = offered[type]?.spares;
+    if (spares === undefined) throw new Error(`The policy ${type} has no sandboxes without a session.`);
+    return spares;
+  };
+  return {
+    keyOf: async (spec, image) => find(spec).keyOf(spec, image),
+    create: async (spec) => find(spec).create(spec),
   };
 }
 

@@ -94,9 +94,9 @@ export interface UnassignedSandbox {
   /** Returns what the start waits for, in the words of the cluster; undefined if there are none. */
   waitsFor?(): string | undefined;
   /**
-   * Called when the keeper was claimed and nothing has run in the sandbox yet. `examine` asks the keeper what the
-   * kernel enforces, and which addresses it reaches. Throws SANDBOX_UNAVAILABLE if that is less than the plan. Absent
-   * where the program that makes the sandbox enforces the plan or fails.
+   * Called when the keeper of a started sandbox was claimed, before anything runs there. `examine` asks the keeper
+   * what the kernel enforces, and which addresses it reaches. Throws SANDBOX_UNAVAILABLE if that is less than the
+   * plan. Absent where the program that makes the sandbox enforces the plan or fails.
    */
   prove?(examine: (probes: readonly string[]) => Promise<Examination>): Promise<void>;
   /** Ends the sandbox and removes all its parts from this host. Does nothing when it is gone. */

@@ -27,12 +27,12 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const hello = (version = KEEPER_PROTOCOL_VERSION, oldestWorker = version, begun = 0): Buffer =>
+const hello = (version = KEEPER_PROTOCOL_VERSION, oldestWorker = version): Buffer =>
   encodeFrame({
     type: FrameType.hello,
     fence: 1,
     payload: Buffer.concat([
-      uint32s(oldestWorker * 2 ** 16 + version, 0, 1, begun),
+      uint32s(oldestWorker * 2 ** 16 + version, 0, 1, 0),
       uint64s(0, 0, 0, 0),
       Buffer.from(token),
     ]),
@@ -115,15 +115,6 @@ describe('connecting to a shell', () => {
     const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
     expect(found).toEqual({ seccomp: 2, probes: new Map([['10.96.0.1:443', 'timeout']]) });
     expect(shell.connected).toBe(true);
-    shell.disconnect();
-  });
-
-  test('asks nothing of a keeper on which an entry has begun', async () => {
-    const version = KEEPER_PROTOCOL_VERSION;
-    const sandbox = sandboxWith((socket) => socket.write(hello(version, version, 1)));
-    sandbox.prove = () => Promise.reject(new Error('it was proven before'));
-    const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
-    expect(shell.hello.begunCount).toBe(1);
     shell.disconnect();
   });
 

@@ -38,9 +38,7 @@ export async function connectShell(sandbox: UnassignedSandbox, options: ConnectS
   throw startFailed(`No shell runs in the ${sandbox.description}: ${claimed.hello.problem}.`);
 }
 
-/**
- * Connects to the keeper and claims it. Before anything runs in a sandbox, it is proven. Rejects like `connectShell`.
- */
+/** Connects to the keeper and claims it. A sandbox that was started is proven. Rejects like `connectShell`. */
 export async function connectKeeper(sandbox: UnassignedSandbox, options: ConnectShellOptions): Promise<ClaimedKeeper> {
   // A newer keeper tells itself whether it works with this version.
   if (sandbox.keeperProtocol < OLDEST_KEEPER_PROTOCOL) throw protocolMismatch(sandbox.keeperProtocol);
@@ -76,8 +74,8 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
       onMessage: options.onMessage,
     };
     const claimed = await connect(sandbox, { ...claim, dialing }, options.start ? start : undefined);
-    // The worker that started the sandbox may have died before.
-    if (claimed.hello.begunCount === 0) await prove(sandbox, claimed.connection, giveUp.signal);
+    // A sandbox is a session's only once its shell is ready, so one that was not proven is not adopted.
+    if (options.start) await prove(sandbox, claimed.connection, giveUp.signal);
     return claimed;
   } finally {
     isOver = true;

@@ -10,13 +10,25 @@ import {
 import { parseKeyspace, type ResolvedSessionSpec, ShellfleetError } from '@shellfleet/protocol';
 import { z } from 'zod';
 import type { Logger } from '../../log/logger.ts';
-import type { CreateOptions, FoundSandbox, OwnerOf, Sandbox, Sandboxes, SessionRef } from '../sandbox.ts';
+import type {
+  CreateOptions,
+  FoundSandbox,
+  OwnerOf,
+  Sandbox,
+  Sandboxes,
+  SessionRef,
+  SpareKey,
+  SpareSandbox,
+  SpareSandboxes,
+} from '../sandbox.ts';
 import { ApiClient, type ApiResource, type ApiTimes } from './api/api-client.ts';
 import { isNoObject } from './api/api-errors.ts';
 import type { ApiSettings } from './api/credentials.ts';
+import { assignPod } from './assign-pod.ts';
 import { describeUnreachable, toClusterError } from './cluster-errors.ts';
 import { type FleetOwner, findFleetOwner } from './fleet-lease.ts';
 import {
+  beginOf,
   creatorOf,
   isOfSession,
   keeperProtocolOf,
@@ -24,11 +36,13 @@ import {
   type PodKeys,
   sessionOf,
   toPodName,
+  toPoolKey,
 } from './pod-names.ts';
 import { PodSandbox } from './pod-sandbox.ts';
 import { type Pod, podSchema } from './pod-schema.ts';
 import { readPodState } from './pod-state.ts';
 import { PODS, Pods } from './pods.ts';
+import { type PodProof, provePod, toPlace } from './prove-pod.ts';
 import { proxyUrl } from './proxy-url.ts';
 import { CLAIMS } from './start-pod.ts';
 
@@ -36,6 +50,10 @@ import { CLAIMS } from './start-pod.ts';
 const NO_TOKEN = '0'.repeat(64);
 /** Age from which a Pod is swept that Redis does not know. Its session may have been opened a moment ago. */
 const SWEEP_FROM_MS = 60_000;
+/** Age at which the kubelet ends a Pod of a pool: the greatest age of any session, and as long for its wait. */
+const POOL_DEADLINE_MS = 60 * 86_400_000;
+/** Time for a Pod of a pool to run. A cluster may add a node for it. */
+const POOL_START_MS = 300_000;
 
 export interface KubernetesSandboxesOptions {
   /** Keyspace of the fleet. */
@@ -45,6 +63,8 @@ export interface KubernetesSandboxesOptions {
   allowances: KubernetesAllowances;
   /** The first one makes new Pods, and the others reach older ones. */
   sealKeys: readonly string[];
+  /** `host:port` of what no Pod may reach besides the API server and other Pods. */
+  probes?: readonly string[];
   logger?: Logger;
   apiTimes?: ApiTimes;
   /** Factor of the times between attempts to create a Pod. Default: 1. */
@@ -57,6 +77,10 @@ export class KubernetesSandboxes implements Sandboxes {
   readonly #client: ApiClient;
   readonly #identity: PodIdentity;
   readonly #fleetId: string;
+  readonly spares: SpareSandboxes = {
+    keyOf: async (spec) => toSpareKey(planKubernetes(spec, this.#options.allowances)),
+    create: (spec) => this.#createSpare(spec),
+  };
   /** Names of the Pods that this process creates or uses. */
   readonly #used = new Set<string>();
   #pods: Pods | undefined;
@@ -84,8 +108,29 @@ export class KubernetesSandboxes implements Sandboxes {
     const plan = planKubernetes(spec, this.#options.allowances);
     if (beside !== undefined) throw withoutSecondPod();
     const id = randomBytes(6).toString('hex');
-    const { names, keys } = this.#identity.name(id, session, await this.#knownOwner());
-    return this.#toSandbox({ id, session, keys, createdAt: Date.now(), keeperProtocol: names.keeperProtocol }, plan);
+    const { keys, names } = this.#identity.name(id, { session }, await this.#knownOwner());
+    const { keeperProtocol } = names;
+    const pod = this.#toPodSandbox({ id, keys, createdAt: Date.now(), keeperProtocol }, { plan, session });
+    return Object.assign(pod, { session });
+  }
+
+  /** Creates a Pod that waits for its session. */
+  async #createSpare(spec: ResolvedSessionSpec): Promise<SpareSandbox> {
+    const plan = { ...planKubernetes(spec, this.#options.allowances), deadlineMs: POOL_DEADLINE_MS };
+    const found = toSpareKey(plan);
+    if (!('key' in found)) throw new Error(`A Pod without a session cannot have its ${found.needsOwn}.`);
+    const { key } = found;
+    const id = randomBytes(6).toString('hex');
+    const { keys, names } = this.#identity.name(id, { pool: key }, await this.#knownOwner());
+    const of = { id, keys, createdAt: Date.now(), keeperProtocol: names.keeperProtocol };
+    const assign = async (session: SessionRef): Promise<Sandbox> => {
+      const createdAt = Date.now();
+      await assignPod({ client: this.#client, pods: this.#openPods(), name: names.name }, session, createdAt);
+      const assigned = this.#toPodSandbox({ ...of, createdAt });
+      assigned.follow();
+      return Object.assign(assigned, { session });
+    };
+    return Object.assign(this.#toPodSandbox(of, { plan, pool: key }), { key, assign });
   }
 
   /** No Pod is a single worker's: see `find`. */
@@ -101,10 +146,13 @@ export class KubernetesSandboxes implements Sandboxes {
     const keys = this.#identity.keysOf(pod);
     if (keys === undefined) throw withoutKey(name);
     const { type } = readPodState(pod);
-    const createdAt = Date.parse(pod.metadata.creationTimestamp);
-    const sandbox = this.#toSandbox({ id: sandboxId, session, keys, createdAt, keeperProtocol: keeperProtocolOf(pod) });
+    const of = { id: sandboxId, keys, createdAt: beginOf(pod), keeperProtocol: keeperProtocolOf(pod) };
+    const sandbox = this.#toPodSandbox(of);
     if (type === 'running') sandbox.follow();
-    return { sandbox, state: type === 'running' ? 'running' : type === 'pending' ? 'created' : 'dead' };
+    return {
+      sandbox: Object.assign(sandbox, { session }),
+      state: type === 'running' ? 'running' : type === 'pending' ? 'created' : 'dead',
+    };
   }
 
   async pull(): Promise<void> {
@@ -139,32 +187,48 @@ export class KubernetesSandboxes implements Sandboxes {
     this.#client.close();
   }
 
-  #toSandbox(
-    of: { id: string; session: SessionRef; keys: PodKeys; createdAt: number; keeperProtocol: number },
-    plan?: KubernetesPlan,
+  /** Returns the sandbox of a Pod: of one that is to be created if `made` is given, else of one that is there. */
+  #toPodSandbox(
+    of: { id: string; keys: PodKeys; createdAt: number; keeperProtocol: number },
+    made?: MadePod,
   ): PodSandbox {
     const name = toPodName(of.id);
     const { port, workspace } = this.#options.allowances.cluster;
     const sandbox = new PodSandbox({
-      ...{ id: of.id, name, session: of.session, createdAt: of.createdAt, keeperProtocol: of.keeperProtocol, port },
+      ...{ id: of.id, name, createdAt: of.createdAt, keeperProtocol: of.keeperProtocol, port },
       link: { ...of.keys, token: NO_TOKEN },
       start: {
         ...{ client: this.#client, pods: this.#openPods(), slowness: this.#options.slowness ?? 1 },
-        manifests: async () => this.#manifests(of.id, of.session, plan),
+        manifests: async () => this.#manifests(of.id, made),
       },
+      startWithinMs: made?.pool === undefined ? undefined : POOL_START_MS,
       hasClaim: workspace.type === 'persistentVolumeClaim',
+      ...(made && { prove: (examine) => provePod(this.#proofOf(name, made.plan), examine) }),
     });
     this.#used.add(name);
     void sandbox.died.then(() => this.#used.delete(name));
     return sandbox;
   }
 
+  #proofOf(name: string, plan: KubernetesPlan): PodProof {
+    const { api, probes = [] } = this.#options;
+    const states = this.#openPods()
+      .values()
+      .filter(({ metadata }) => metadata.name !== name)
+      .map(readPodState);
+    const other = states.find((state) => state.type === 'running');
+    const neighbour = other && toPlace(other.address, plan.cluster.port);
+    return { name, plan, server: api.server, probes, neighbour };
+  }
+
   /** Returns the Pod with the owner as of now: one that was replaced would have the cluster delete the Pod at once. */
-  async #manifests(id: string, session: SessionRef, plan: KubernetesPlan | undefined) {
-    if (plan === undefined) throw new Error('a Pod that was found is not created again');
-    const { names } = this.#identity.name(id, session, await this.#knownOwner());
+  async #manifests(id: string, made: MadePod | undefined) {
+    if (made === undefined) throw new Error('a Pod that was found is not created again');
+    const { plan, session } = made;
+    const { names } = this.#identity.name(id, made, await this.#knownOwner());
     const [sealKey = ''] = this.#options.sealKeys;
-    const pod = toPod(plan, { ...names, proxy: await proxyUrl(session, plan, sealKey) });
+    const proxy = session && (await proxyUrl(session, plan, sealKey));
+    const pod = toPod(plan, { ...names, proxy });
     const annotations = { ...pod.metadata.annotations, ...this.#identity.annotationsOf(session) };
     return { pod: { ...pod, metadata: { ...pod.metadata, annotations } }, claim: toClaim(plan, names) };
   }
@@ -187,7 +251,8 @@ export class KubernetesSandboxes implements Sandboxes {
   /** Tells whether no session has the Pod, or will have it. */
   async #isLeft(pod: Pod, isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<boolean> {
     const session = sessionOf(pod, this.#options.namespace);
-    if (session === undefined) return isGone(creatorOf(pod));
+    // Only the process that created a Pod for a pool gives it to a session.
+    if (session === undefined) return creatorOf(pod) === this.#options.hostId || isGone(creatorOf(pod));
     const owner = await ownerOf(session);
     if (owner === undefined) return true;
     // Another host may open the session at present. It removes what it does not use.
@@ -225,6 +290,19 @@ export class KubernetesSandboxes implements Sandboxes {
     if (this.#pods === undefined) throw new Error('the Pods of the fleet are followed from check() on');
     return this.#pods;
   }
+}
+
+/** What a Pod that is to be created is made of. */
+interface MadePod {
+  plan: KubernetesPlan;
+  session?: SessionRef;
+  /** Key of the pool for which it is made. */
+  pool?: string;
+}
+
+/** Returns the key of the Pods that wait for such a session. A token for the proxy names its session. */
+function toSpareKey(plan: KubernetesPlan): SpareKey {
+  return plan.network === 'limited' ? { needsOwn: 'network' } : { key: toPoolKey(plan) };
 }
 
 const isOld = ({ creationTimestamp }: { creationTimestamp: string }) =>

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
-import { KEEPER_PROTOCOL_ANNOTATION, type PodLabels, type PodNames, toPodLabels } from '@shellfleet/policy';
+import {
+  KEEPER_PROTOCOL_ANNOTATION,
+  type KubernetesPlan,
+  type PodLabels,
+  type PodNames,
+  toClaim,
+  toPod,
+  toPodLabels,
+} from '@shellfleet/policy';
 import { type LinkKeys, linkKeysOf, pskOf } from '@shellfleet/sealing';
 import type { SessionRef } from '../sandbox.ts';
 import type { FleetOwner } from './fleet-lease.ts';
@@ -12,6 +20,8 @@ import type { Pod } from './pod-schema.ts';
 /** Name of a session, and the host that created its Pod: for the sweep, as labels are hashes. */
 const SESSION_ANNOTATION = 'shellfleet.dev/session-of';
 const HOST_ANNOTATION = 'shellfleet.dev/created-by';
+/** Time at which a Pod of a pool got its session. */
+const ASSIGNED_ANNOTATION = 'shellfleet.dev/assigned-at';
 
 /** The link keys of a seal key, which are derived once. */
 interface FleetKey extends LinkKeys {
@@ -39,20 +49,24 @@ export class PodIdentity {
   }
 
   /** Returns what a new Pod has beside its plan, and the keys with which it is dialled. */
-  name(sandboxId: string, session: SessionRef, owner: FleetOwner): { names: PodNames; keys: PodKeys } {
+  name(
+    sandboxId: string,
+    { session, pool }: { session?: SessionRef | undefined; pool?: string | undefined },
+    owner: FleetOwner,
+  ): { names: PodNames; keys: PodKeys } {
     const [key] = this.#keys;
     if (key === undefined) throw new Error('a fleet has no seal key');
     const name = toPodName(sandboxId);
     const { privateKey, psk } = this.#keysFor(key, name);
-    const labels: PodLabels = { fleet: this.#fleetId, key: key.id, ...sessionLabels(session) };
+    const labels: PodLabels = { fleet: this.#fleetId, key: key.id, pool, ...(session && sessionLabels(session)) };
     const [linkKey, linkPsk] = [Buffer.from(key.publicKey).toString('hex'), psk.toString('hex')];
     const names = { name, labels, keeperProtocol: KEEPER_PROTOCOL_VERSION, owner, linkKey, linkPsk };
     return { names, keys: { privateKey, psk } };
   }
 
-  /** Returns the annotations of a new Pod that tell whose it is. */
-  annotationsOf({ tenant, session }: SessionRef): Record<string, string> {
-    return { [SESSION_ANNOTATION]: `${tenant}:${session}`, [HOST_ANNOTATION]: this.#hostId };
+  /** Returns the annotations of a new Pod that tell whose it is. Without a session it is of a pool. */
+  annotationsOf(session: SessionRef | undefined): Record<string, string> {
+    return { [HOST_ANNOTATION]: this.#hostId, ...(session && annotationOf(session)) };
   }
 
   /** Returns the keys with which a Pod is dialled. Undefined when this worker has not the seal key that made it. */
@@ -66,6 +80,26 @@ export class PodIdentity {
     return { privateKey, psk: pskOf(sealKey, this.#namespace, name) };
   }
 }
+
+/** Returns what a Pod of a pool has beside its own labels and annotations when it gets its session. */
+export function toAssignment(session: SessionRef, assignedAt: number) {
+  const annotations = { ...annotationOf(session), [ASSIGNED_ANNOTATION]: new Date(assignedAt).toISOString() };
+  return { labels: toPodLabels(sessionLabels(session)), annotations };
+}
+
+/**
+ * Returns a hash of everything in which the Pod of a plan can differ from that of another session, so of all but who it
+ * is and when the kubelet ends it. A bound on processes is no field of a Pod, but its keeper proves it.
+ */
+export function toPoolKey(plan: KubernetesPlan): string {
+  const nobody = { name: '', labels: { fleet: '', key: '' }, keeperProtocol: 0, linkKey: '', linkPsk: '' };
+  const pod = toPod({ ...plan, deadlineMs: 0 }, { ...nobody, owner: { name: '', uid: '' } });
+  return hash(JSON.stringify([pod, toClaim(plan, { ...nobody, owner: { name: '', uid: '' } }), plan.limits.pids]));
+}
+
+/** Returns the time at which the sandbox of a session began: its creation, or when the session got it from a pool. */
+export const beginOf = ({ metadata }: Pod): number =>
+  Date.parse(metadata.annotations[ASSIGNED_ANNOTATION] ?? metadata.creationTimestamp);
 
 export const toPodName = (sandboxId: string) => `sf-${sandboxId}`;
 
@@ -84,6 +118,8 @@ export const creatorOf = ({ metadata }: Pod): string => metadata.annotations[HOS
 /** Returns the protocol version of the keeper in a Pod; 0 if it names none. */
 export const keeperProtocolOf = ({ metadata }: Pod): number =>
   Number(metadata.annotations[KEEPER_PROTOCOL_ANNOTATION] ?? 0) || 0;
+
+const annotationOf = ({ tenant, session }: SessionRef) => ({ [SESSION_ANNOTATION]: `${tenant}:${session}` });
 
 const sessionLabels = ({ tenant, session }: SessionRef) => ({
   tenant: hash(tenant),

@@ -1,5 +1,6 @@
 import { withResolvers } from '@shellfleet/concurrency';
-import type { KeeperLink, Sandbox, SandboxDeath, SessionRef } from '../sandbox.ts';
+import type { Examination } from '@shellfleet/keeper';
+import type { KeeperLink, SandboxDeath, UnassignedSandbox } from '../sandbox.ts';
 import { isNoObject } from './api/api-errors.ts';
 import type { Pod } from './pod-schema.ts';
 import { readDeath, readPodState } from './pod-state.ts';
@@ -14,7 +15,6 @@ const LOST_AFTER_MS = 10_000;
 export interface PodSandboxOptions {
   id: string;
   name: string;
-  session: SessionRef;
   createdAt: number;
   keeperProtocol: number;
   /** Everything of the link but the address. */
@@ -22,12 +22,15 @@ export interface PodSandboxOptions {
   port: number;
   start: Omit<StartedPod, 'name' | 'signal' | 'onWait'>;
   hasClaim: boolean;
+  /** Time within which its container has to run. Default: no limit. */
+  startWithinMs?: number | undefined;
+  /** Proves what is in force in a Pod that this worker creates. */
+  prove?: NonNullable<UnassignedSandbox['prove']>;
 }
 
-/** A session's Pod. */
-export class PodSandbox implements Sandbox {
+/** A Pod of a session or of a pool. */
+export class PodSandbox implements UnassignedSandbox {
   readonly id: string;
-  readonly session: SessionRef;
   readonly description: string;
   readonly createdAt: number;
   readonly keeperProtocol: number;
@@ -47,7 +50,6 @@ export class PodSandbox implements Sandbox {
   constructor(options: PodSandboxOptions) {
     this.#options = options;
     this.id = options.id;
-    this.session = options.session;
     this.description = `Pod ${options.name}`;
     this.createdAt = options.createdAt;
     this.keeperProtocol = options.keeperProtocol;
@@ -74,9 +76,19 @@ export class PodSandbox implements Sandbox {
     const onWait = (words: string | undefined) => {
       this.#waitsFor = words;
     };
-    this.#started = startPod({ ...this.#options.start, name: this.#options.name, signal, onWait });
-    await this.#started.finally(() => onWait(undefined));
+    const { name, startWithinMs } = this.#options;
+    const timer =
+      startWithinMs === undefined ? undefined : setTimeout(() => this.#giveUp(startWithinMs), startWithinMs);
+    this.#started = startPod({ ...this.#options.start, name, signal, onWait });
+    await this.#started.finally(() => {
+      clearTimeout(timer);
+      onWait(undefined);
+    });
     this.follow();
+  }
+
+  async prove(examine: (probes: readonly string[]) => Promise<Examination>): Promise<void> {
+    await this.#options.prove?.(examine);
   }
 
   /** Follows a Pod that runs, until it ends. */
@@ -104,6 +116,11 @@ export class PodSandbox implements Sandbox {
     });
     // The Pod may have ended since it was seen to run.
     if (start.pods.get(name) === undefined) this.#death.resolve({ reason: 'removed', exitCode: null });
+  }
+
+  #giveUp(withinMs: number): void {
+    const words = this.#waitsFor === undefined ? '' : `: ${this.#waitsFor}`;
+    this.#removal.abort(new Error(`the ${this.description} did not run within ${withinMs / 1_000} s${words}`));
   }
 
   async remove(): Promise<void> {

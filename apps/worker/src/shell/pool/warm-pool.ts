@@ -1,6 +1,7 @@
 import {
   ATTRIBUTES,
   type HostPool,
+  isMovable,
   type PolicyName,
   type ResolvedSessionSpec,
   sessionSpecSchema,
@@ -56,6 +57,10 @@ export class WarmPool {
   #problem: string | undefined;
   #pull: Promise<void> | undefined;
   readonly #removals = new Set<Promise<void>>();
+  /** Sandboxes that are being started, and the fills under way. */
+  readonly #starting = new Set<SpareSandbox>();
+  readonly #fills = new Set<Promise<void>>();
+  #closed = false;
 
   constructor(settings: PoolSettings, deps: WarmPoolDeps) {
     const { image, policy, limits, network } = settings;
@@ -68,6 +73,15 @@ export class WarmPool {
   /** Number of sandboxes that are ready or being opened. */
   get size(): number {
     return this.#ready.length + this.#opening;
+  }
+
+  get policy(): PolicyName {
+    return this.#spec.policy.type;
+  }
+
+  /** Number of sandboxes that are being opened. */
+  get opening(): number {
+    return this.#opening;
   }
 
   /** Number of sandboxes that the pool should have. */
@@ -118,16 +132,24 @@ export class WarmPool {
   }
 
   /** Makes one sandbox ready. Never rejects: after a failure the pool pauses, longer each time. */
-  async fill(): Promise<void> {
+  fill(): Promise<void> {
+    const filling = this.#fill().finally(() => this.#fills.delete(filling));
+    this.#fills.add(filling);
+    return filling;
+  }
+
+  async #fill(): Promise<void> {
     this.#opening += 1;
     try {
-      const warm = await this.#deps.limitOpening(this.#spec.policy.type, () => this.#open());
+      // A Pod that waits for room takes no turn of those that sessions open.
+      const open = () => this.#open();
+      const warm = await (isMovable(this.policy) ? open() : this.#deps.limitOpening(this.policy, open));
       this.#failures = 0;
       this.#problem = undefined;
       this.#keep(warm);
     } catch (error) {
       if (error instanceof MissingImage) this.#beginPull(error.image);
-      else this.#pause(error);
+      else if (!this.#closed) this.#pause(error);
     } finally {
       this.#opening -= 1;
     }
@@ -158,8 +180,11 @@ export class WarmPool {
     this.#discard(warm);
   }
 
-  /** Removes all its sandboxes. */
+  /** Removes all its sandboxes, also those that are being started. */
   async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#starting].map((sandbox) => removeSandbox(sandbox, this.#deps.logger)));
+    await Promise.all(this.#fills);
     this.drop(this.#ready.length);
     await Promise.all(this.#removals);
   }
@@ -167,7 +192,9 @@ export class WarmPool {
   async #open(): Promise<WarmSandbox> {
     const { spares, logger } = this.#deps;
     const sandbox = await spares.create(this.#spec);
+    this.#starting.add(sandbox);
     try {
+      if (this.#closed) throw new Error('the pool is closed');
       const shell = await WarmShell.start(sandbox, {
         deadlineMs: this.#spec.startupTimeoutMs,
         onMessage: (message) => logger.warn({ ...sandboxFields(sandbox), message }, 'keeper.reported'),
@@ -176,6 +203,8 @@ export class WarmPool {
     } catch (error) {
       await removeSandbox(sandbox, logger);
       throw error;
+    } finally {
+      this.#starting.delete(sandbox);
     }
   }
 

@@ -35,20 +35,29 @@ afterEach(async () => {
 
 function spare(): SpareSandbox {
   const died = withResolvers<never>();
+  const removal = withResolvers<void>();
   const sandbox = {
+    removal: removal.promise,
     ...{ id: String(made.length), key: 'key' in key ? key.key : '', removed: false, died: died.promise },
     assign: async (session: typeof SESSION) => ({ ...sandbox, session }),
     remove: async () => {
       sandbox.removed = true;
+      removal.resolve();
     },
   };
   made.push(sandbox as never);
   return sandbox as never;
 }
 
-async function start(min: number, max: number): Promise<void> {
+/** Waits as the start of a Pod for which the cluster has no room. */
+async function pendingUntilRemoved(sandbox: object): Promise<never> {
+  await (sandbox as { removal: Promise<void> }).removal;
+  throw new Error('it was removed');
+}
+
+async function start(min: number, max: number, policy: 'docker' | 'kubernetes' = 'docker'): Promise<void> {
   pools = new WarmPools({
-    settings: [{ image: 'default', policy: 'docker', limits: {}, network: 'restricted', min, max }],
+    settings: [{ image: 'default', policy, limits: {}, network: 'restricted', min, max }],
     sandboxes: { spares: { keyOf: async () => key, create }, pull, problem: () => undefined },
     limitOpening: (_policy, open) => open(),
     room: () => room,
@@ -154,5 +163,35 @@ describe('a pool of ready sandboxes', () => {
     await start(2, 2);
     await pools.close();
     expect(made.map(({ removed }) => removed)).toEqual([true, true]);
+  });
+});
+
+describe('a pool of ready Pods', () => {
+  test('waits for no Pod that is pending, and has at most eight of them', async () => {
+    room = { most: 100, fillTo: 100 };
+    vi.mocked(WarmShell.start).mockImplementationOnce(pendingUntilRemoved);
+    await start(3, 20, 'kubernetes');
+    expect([ready(), made.length]).toEqual([2, 3]);
+    expect((await pools.take(SESSION, sessionSpecSchema.parse({ policy: 'kubernetes' }))).type).toBe('warm');
+    await later(1_000);
+    expect([ready(), made.length]).toEqual([2, 4]);
+    vi.mocked(WarmShell.start).mockImplementation(pendingUntilRemoved);
+    for (let asked = 0; asked < 20; asked += 1)
+      await pools.take(SESSION, sessionSpecSchema.parse({ policy: 'kubernetes' }));
+    await later(1_000);
+    expect(made.length).toBe(4 + 7);
+  });
+
+  test('is of no use to a session of another policy', async () => {
+    await start(1, 1, 'kubernetes');
+    expect(await pools.take(SESSION, SPEC)).toEqual({ type: 'cold', reason: 'no-pool' });
+  });
+
+  test('removes Pods that are pending when the worker ends', async () => {
+    vi.mocked(WarmShell.start).mockImplementation(pendingUntilRemoved);
+    await start(2, 2, 'kubernetes');
+    await pools.close();
+    expect([ready(), made.map(({ removed }) => removed)]).toEqual([0, [true, true]]);
+    expect(pools.describe()[0]?.problem).toBe(null);
   });
 });

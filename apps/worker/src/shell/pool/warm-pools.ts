@@ -1,6 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { type Repetition, repeat } from '@shellfleet/concurrency';
-import type { ColdReason, HostPool, PolicyName, ResolvedSessionSpec } from '@shellfleet/protocol';
+import {
+  type ColdReason,
+  type HostPool,
+  isMovable,
+  type PolicyName,
+  type ResolvedSessionSpec,
+} from '@shellfleet/protocol';
 import type { PoolSettings } from '../../config/pools-section.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Sandbox, Sandboxes, SandboxImage, SessionRef } from '../../sandbox/sandbox.ts';
@@ -19,6 +25,8 @@ import type { WarmShell } from './warm-shell.ts';
 const TEND_MS = 1_000;
 /** Sandboxes made at a time, so that a session which comes meanwhile is hardly delayed. */
 const MADE_AT_A_TIME = availableParallelism();
+/** Pods of pools that may be pending. A pool waits for no Pod: the cluster may need minutes to have room for it. */
+const PENDING_PODS = 8;
 /** Time after a session asked in which none is made: more sessions may come, and the first command runs soon. */
 const QUIET_MS = 250;
 
@@ -70,7 +78,8 @@ export class WarmPools {
   /** Returns a ready sandbox, which is the session's from now on, or why there is none for it. Never rejects. */
   async take(session: SessionRef, spec: ResolvedSessionSpec, image?: SandboxImage): Promise<TakenShell> {
     const { spares } = this.#deps.sandboxes;
-    if (this.#pools.length === 0 || spares === undefined || spec.policy.type !== 'docker') return cold('no-pool');
+    const hasPool = this.#pools.some(({ policy }) => policy === spec.policy.type);
+    if (!hasPool || spares === undefined) return cold('no-pool');
     // What is wrong with the session is reported when its sandbox is created.
     const found = await spares.keyOf(spec, image).catch(() => undefined);
     if (found === undefined) return cold('no-pool');
@@ -119,11 +128,15 @@ export class WarmPools {
       if (this.#closed) return;
       const { most, fillTo } = this.#deps.room();
       this.#shrinkTo(most);
-      const free = Math.min(MADE_AT_A_TIME, Math.min(most, fillTo) - this.#size);
-      const lacking = this.#pools.flatMap((pool) => Array<WarmPool>(pool.lacking).fill(pool));
-      const batch = lacking.slice(0, Math.max(0, free));
-      if (batch.length === 0 || performance.now() - this.#askedAt < QUIET_MS) return;
-      await Promise.all(batch.map((pool) => pool.fill()));
+      if (performance.now() - this.#askedAt < QUIET_MS) return;
+      const free = Math.max(0, Math.min(most, fillTo) - this.#size);
+      const lacking = this.#pools.flatMap((pool) => Array<WarmPool>(pool.lacking).fill(pool)).slice(0, free);
+      const pending = this.#pools.reduce((sum, { policy, opening }) => sum + (isMovable(policy) ? opening : 0), 0);
+      const pods = lacking.filter(({ policy }) => isMovable(policy)).slice(0, Math.max(0, PENDING_PODS - pending));
+      for (const pool of pods) void pool.fill().then(() => this.tend());
+      const others = lacking.filter(({ policy }) => !isMovable(policy)).slice(0, MADE_AT_A_TIME);
+      if (others.length === 0) return;
+      await Promise.all(others.map((pool) => pool.fill()));
     }
   }
 
