@@ -28,7 +28,7 @@ enum State {
 typedef struct {
   enum State state;
   int fd;
-  uint64_t accepted_at;
+  uint64_t number, accepted_at; // number: counts the peers, of which many may come in one ms
   Header claim; // of a peer that is CLAIMING
   Records records;
 } Peer;
@@ -58,18 +58,20 @@ static Peer *make_room(void) {
   for (int i = 0; i < PEERS; i++) {
     if (!is_waiting(&peers[i])) continue;
     waiting++;
-    if (!oldest || peers[i].accepted_at < oldest->accepted_at) oldest = &peers[i];
+    if (!oldest || peers[i].number < oldest->number) oldest = &peers[i];
   }
   if (waiting == WAITING_PEERS) drop(oldest);
   return find_peer(FREE);
 }
 
 static void add_peer(int fd) {
+  static uint64_t peers_so_far;
   Peer *peer = make_room();
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // a failure costs time and nothing else
   peer->state = GREETING;
   peer->fd = fd;
+  peer->number = ++peers_so_far;
   peer->accepted_at = now_ms();
   if (!events_add(fd, EPOLLIN, LINK_PEERS)) drop(peer);
 }
