@@ -1,31 +1,20 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import type { Result } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
+import { slowdown } from '../support/slowdown.ts';
 import type { TestFleet, TestWorker } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
-
-const run = promisify(execFile);
 
 // Promise: when a worker is killed or upgraded on a living host, shells live on. The running command is adopted with
 // its complete output and exit code, and runs once. Shells answer again within 1.5 s.
 
 /**
- * Time in which a shell answers after a restart, on a machine where Node starts within NODE_START_MS. A slower or
- * busier machine gets more in proportion.
+ * Time in which a shell answers after a restart, on the machine for which the limits are meant. A slower or busier one
+ * gets more in proportion.
  */
 const ANSWERS_WITHIN_MS = 1_500;
-const NODE_START_MS = 50;
 const RESTARTS = 3;
-
-/** Returns the factor by which Node starts slower than NODE_START_MS now. */
-async function slowdown(): Promise<number> {
-  const from = performance.now();
-  for (let start = 0; start < 3; start += 1) await run(process.execPath, ['--eval', '']);
-  return Math.max(1, (performance.now() - from) / 3 / NODE_START_MS);
-}
 
 const counted = (lines: number): string => Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join('');
 

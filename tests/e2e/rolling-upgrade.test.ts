@@ -4,21 +4,14 @@ import { promisify } from 'node:util';
 import type { Result } from '@shellfleet/client';
 import { PROTOCOL_VERSION } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
+import { newerWorker, sourceWorker, THIS_WORKER } from '../support/newer-worker.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
-const preload = new URL('../fixtures/newer-version.ts', import.meta.url).href;
 const newerProducer = fileURLToPath(new URL('../fixtures/runs-newer-session.ts', import.meta.url));
-/** The worker runs from source, where the preloaded module finds the modules that it changes. */
-const program = fileURLToPath(new URL('../../apps/worker/src/main.ts', import.meta.url));
-const newer = (what: 'schema' | 'protocol' | 'next') => ({
-  NODE_OPTIONS: `--import ${preload}`,
-  SHELLFLEET_TEST_NEWER: what,
-});
-
 async function runNewer({ redisUrl, namespace, sealKey }: TestFleet, session: string): Promise<Result> {
   const args = ['--conditions=@shellfleet/source', '--no-warnings', newerProducer];
-  const env = { ...process.env, ...newer('schema') };
+  const env = { ...process.env, ...newerWorker('schema') };
   const { stdout } = await promisify(execFile)(process.execPath, [...args, redisUrl, namespace, sealKey, session], {
     env,
   });
@@ -28,14 +21,14 @@ async function runNewer({ redisUrl, namespace, sealKey }: TestFleet, session: st
 describe('a rolling upgrade', () => {
   test('runs old sessions on hosts of both versions, and newer ones on newer hosts only', async () => {
     // Each host has room for all five sessions, so either host may take the three older sessions.
-    await using stack = await startFleet({ workers: 2, slots: 5, program });
+    await using stack = await startFleet({ workers: 2, slots: 5, program: sourceWorker });
     const { fleet, workers } = stack;
     const [first, second] = workers;
     const sessions = await Promise.all(['a', 'b', 'c'].map((id) => fleet.session(id)));
     await Promise.all(sessions.map((session) => session.run('count=1')));
 
     await second?.stop('SIGTERM');
-    await second?.start(newer('schema'));
+    await second?.start(newerWorker('schema'));
     // The shells of the upgraded host are adopted by its newer worker.
     for (const session of sessions)
       expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
@@ -48,18 +41,18 @@ describe('a rolling upgrade', () => {
     expect(before.map(({ outcome }) => outcome)).toEqual(['success', 'success']);
 
     await first?.stop('SIGTERM');
-    await first?.start(newer('schema'));
+    await first?.start(newerWorker('schema'));
     for (const session of sessions)
       expect(await session.run('echo $count')).toMatchObject({ stdout: '1\n', shell: { state: 'kept', epoch: 1 } });
   }, 120_000);
 
   test('keeps shells over a build with the next protocols that knows these, and back', async () => {
-    await using stack = await startFleet({ program });
+    await using stack = await startFleet({ program: sourceWorker });
     const [worker] = stack.workers;
     const old = await stack.fleet.session('old');
     await old.run('count=1');
     await worker?.stop('SIGTERM');
-    await worker?.start(newer('next'));
+    await worker?.start(newerWorker('next'));
     const young = await stack.fleet.session('young');
     await young.run('count=2');
     const kept = async () => {
@@ -70,12 +63,12 @@ describe('a rolling upgrade', () => {
     };
     await kept();
     await worker?.stop('SIGTERM');
-    await worker?.start({ NODE_OPTIONS: '' });
+    await worker?.start(THIS_WORKER);
     await kept();
   });
 
   test('keeps newer sessions waiting with a reason, and starts no worker of another protocol version', async () => {
-    await using stack = await startFleet({ workers: 2, slots: 2, program });
+    await using stack = await startFleet({ workers: 2, slots: 2, program: sourceWorker });
     const { fleet, workers } = stack;
     const [, second] = workers;
     const waiting = runNewer(stack, 'waits');
@@ -90,10 +83,10 @@ describe('a rolling upgrade', () => {
     expect(await fleet.run('echo older')).toMatchObject({ stdout: 'older\n' });
 
     await second?.stop('SIGTERM');
-    await expect(second?.start(newer('protocol'))).rejects.toThrow(
+    await expect(second?.start(newerWorker('protocol'))).rejects.toThrow(
       `have version ${PROTOCOL_VERSION} of the protocol, and this process has version ${PROTOCOL_VERSION + 1}`,
     );
-    await second?.start(newer('schema'));
+    await second?.start(newerWorker('schema'));
     expect(await waiting).toMatchObject({ stdout: 'newer\n', hostId: 'h2' });
   }, 120_000);
 });

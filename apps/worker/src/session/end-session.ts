@@ -10,7 +10,7 @@ import { LEFT, LOOK, type Step } from './step.ts';
 /** Longest wait of a command whose wake-up was lost. */
 const POLL_MS = 5_000;
 const LEASE_POLL_MS = 100;
-/** Longest time for which late output delays a hand-over. */
+/** Longest time for which late output and the last measurement delay a hand-over. */
 const LATE_OUTPUT_MS = 200;
 
 /** Waits until something happens. Gives up or closes a session that is unused for long enough. */
@@ -128,9 +128,9 @@ export async function abandon({ context, shell }: SessionParts): Promise<void> {
 }
 
 /** Gives a session whose shell was left, and that any worker can reach, to the next worker (SESSION-6). */
-export async function moveOn({ context, late, lease, job }: SessionParts): Promise<void> {
+export async function moveOn({ context, shell, late, lease, job }: SessionParts): Promise<void> {
   const { jobs, logger } = context;
-  await Promise.race([late.end(), delay(LATE_OUTPUT_MS)]);
+  await Promise.race([Promise.all([late.end(), shell.abandon()]), delay(LATE_OUTPUT_MS)]);
   logger.info('session.left');
   // A later renewal would take the lock from the next owner.
   lease.end();

@@ -215,6 +215,7 @@ export class HostedSession {
 
   async #execute(step: Step, parts: SessionParts): Promise<Step> {
     const { context } = parts;
+    this.#moveIfHandedOver();
     // What became of an entry on a shell that was left is for the next owner to find out.
     if (parts.isMovable && this.#hosting.lost.aborted) return LOOK;
     switch (step.type) {

@@ -341,7 +341,8 @@ export class SessionShell {
   /** Ends the sandbox at once. `reason` tells why a living shell is lost. Never rejects. */
   async abandon(reason = this.#describeEnd(), { inOrder = false } = {}): Promise<void> {
     const sandbox = this.#sandbox;
-    if (sandbox === undefined || this.#isLeft) return;
+    if (sandbox === undefined) return;
+    if (this.#isLeft) return this.#deps.uses.end(sandbox);
     const keptFor = this.#whyKeep(reason, inOrder);
     this.#lossReason = reason;
     this.#epochBase = this.epoch;
