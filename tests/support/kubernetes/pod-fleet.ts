@@ -19,12 +19,15 @@ export interface PodFleetOptions extends Omit<FleetOptions, 'transport' | 'machi
   cluster?: ClusterOptions;
   /** Settings of the section `kubernetes`, in addition to those of the cluster. */
   section?: object;
+  /** Further sections of the configuration file. */
+  file?: object;
   /** Program of the keepers. Default: the one of this checkout. */
   keeper?: string;
 }
 
 /** Starts a fleet whose sessions are Pods of a cluster of the tests. */
-export async function startPodFleet({ cluster: of, section, keeper, ...options }: PodFleetOptions): Promise<PodFleet> {
+export async function startPodFleet(settings: PodFleetOptions): Promise<PodFleet> {
+  const { cluster: of, section, file, keeper, ...options } = settings;
   const directory = await mkdtemp(join(tmpdir(), 'sf-pods-'));
   const keeperImage = await importKeeper(keeper ?? (await keeperPath()));
   const cluster = await startCluster({ nodes: 1, ...of });
@@ -35,7 +38,7 @@ export async function startPodFleet({ cluster: of, section, keeper, ...options }
     api: { server: cluster.server.url, caFile: cluster.caFile, tokenFile: account.tokenFile },
     ...section,
   };
-  await writeFile(path, JSON.stringify({ kubernetes }));
+  await writeFile(path, JSON.stringify({ ...file, kubernetes }));
   const env = { SHELLFLEET_CONFIG: path, SHELLFLEET_POLICIES: 'kubernetes', ...options.env };
   const stack = await startFleet({ slots: 100, ...options, env }).catch(async (error: unknown) => {
     await cluster.close();
