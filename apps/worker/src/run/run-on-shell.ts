@@ -144,6 +144,7 @@ function unresponsive({ owner }: Pick<SessionContext, 'owner'>): RunFailed {
 
 function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionContext, 'owner' | 'spec'>): RunFailed {
   const { session } = owner.keys;
+  const cause = death?.detail === undefined ? '' : `: ${death.detail}`;
   if (death?.reason === 'oom') {
     const { memoryBytes } = withDefaultLimits(spec.limits);
     const message = `The sandbox of session ${session} ran out of memory (limit ${memoryBytes} bytes). Raise limits.memoryBytes, or use less.`;
@@ -158,7 +159,7 @@ function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionCont
     };
   }
   if (death?.reason === 'disk') {
-    const message = `The sandbox of session ${session} filled the disk of its host, so it was ended, and its files were removed. The next command gets a new shell.`;
+    const message = `The sandbox of session ${session} filled the disk of its host, so it was ended, and its files were removed${cause}. The next command gets a new shell.`;
     return {
       type: 'failed',
       error: new ShellfleetError('CONTAINER_LOST', message, { reason: 'disk' }),
@@ -166,8 +167,7 @@ function died(death: SandboxDeath | undefined, { owner, spec }: Pick<SessionCont
     };
   }
   const how = death?.reason === 'removed' ? 'was removed' : death?.reason === 'killed' ? 'was killed' : 'ended';
-  const why = death?.detail === undefined ? '' : `: ${death.detail}`;
-  const message = `The sandbox of session ${session} ${how} while the command ran${why}. The next command gets a new shell.`;
+  const message = `The sandbox of session ${session} ${how} while the command ran${cause}. The next command gets a new shell.`;
   const context = { reason: death?.reason ?? 'unknown' };
   return {
     type: 'failed',

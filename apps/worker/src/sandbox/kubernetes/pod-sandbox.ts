@@ -3,7 +3,7 @@ import type { Examination } from '@shellfleet/keeper';
 import type { KeeperLink, SandboxDeath, UnassignedSandbox } from '../sandbox.ts';
 import { isNoObject } from './api/api-errors.ts';
 import type { Pod } from './pod-schema.ts';
-import { readDeath, readPodState } from './pod-state.ts';
+import { isOver, readDeath, readPodState } from './pod-state.ts';
 import { PODS } from './pods.ts';
 import { CLAIMS, type StartedPod, startPod } from './start-pod.ts';
 
@@ -11,6 +11,8 @@ import { CLAIMS, type StartedPod, startPod } from './start-pod.ts';
 const REMOVE_GRACE_SECONDS = 2;
 /** Time after the grace of a deletion from which a Pod that is still there counts as lost: its node does not answer. */
 const LOST_AFTER_MS = 10_000;
+/** Time for the kubelet to tell why it ended a container. */
+const REASON_WITHIN_MS = 1_000;
 
 export interface PodSandboxOptions {
   id: string;
@@ -96,22 +98,30 @@ export class PodSandbox implements UnassignedSandbox {
     if (this.#isFollowed) return;
     this.#isFollowed = true;
     const { name, start } = this.#options;
-    let lost: NodeJS.Timeout | undefined;
+    let last: Pod | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    let timerEndsAt = Number.POSITIVE_INFINITY;
+    const dieWithin = (ms: number) => {
+      if (performance.now() + ms >= timerEndsAt) return;
+      clearTimeout(timer);
+      timerEndsAt = performance.now() + ms;
+      timer = setTimeout(() => last && this.#death.resolve(readDeath(last)), ms).unref();
+    };
     const unfollow = start.pods.follow(name, (pod, isGone) => {
+      last = pod;
       this.#node = pod.spec.nodeName;
       const state = readPodState(pod);
       if (state.type === 'running') this.#address.resolve(state.address);
       if (isGone) this.#death.resolve(deathOfGone(pod));
-      else if (state.type !== 'running' && state.type !== 'pending') this.#death.resolve(readDeath(pod));
+      else if (isOver(pod)) this.#death.resolve(readDeath(pod));
+      else if (state.type === 'dead') dieWithin(REASON_WITHIN_MS);
       const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata;
-      if (deletionTimestamp === undefined || lost !== undefined) return;
-      this.#ending = readDeath(pod);
-      const after = deletionGracePeriodSeconds * 1_000 + LOST_AFTER_MS;
-      lost = setTimeout(() => this.#death.resolve(readDeath(pod)), after);
-      lost.unref();
+      if (deletionTimestamp === undefined) return;
+      this.#ending ??= readDeath(pod);
+      dieWithin(deletionGracePeriodSeconds * 1_000 + LOST_AFTER_MS);
     });
     void this.died.then(() => {
-      clearTimeout(lost);
+      clearTimeout(timer);
       unfollow();
     });
     // The Pod may have ended since it was seen to run.

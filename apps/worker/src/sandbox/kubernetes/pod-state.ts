@@ -28,15 +28,17 @@ const MOST_WORDS = 500;
 export function readPodState(pod: Pod): PodState {
   const { status } = pod;
   const shell = shellOf(pod);
-  const isOver = status.phase === 'Failed' || status.phase === 'Succeeded';
-  if (isOver || shell?.state.terminated !== undefined) return readEnd(pod, isOver);
+  if (isOver(pod) || shell?.state.terminated !== undefined) return readEnd(pod);
   if (shell?.state.running !== undefined && status.podIP !== undefined) {
     return { type: 'running', address: status.podIP };
   }
   return findRefusal(pod) ?? { type: 'pending', waitsFor: waitsFor(pod) };
 }
 
-/** Returns how a Pod ended that is over, or was deleted. */
+/** Tells whether the kubelet has ended a Pod, and told why. */
+export const isOver = ({ status: { phase } }: Pod): boolean => phase === 'Failed' || phase === 'Succeeded';
+
+/** Returns how a Pod ended that is over, or will have ended that something outside ends. */
 export function readDeath(pod: Pod): SandboxDeath {
   const { status, metadata, spec } = pod;
   const terminated = shellOf(pod)?.state.terminated;
@@ -44,12 +46,14 @@ export function readDeath(pod: Pod): SandboxDeath {
   if (terminated?.reason === 'OOMKilled') return { reason: 'oom', exitCode };
   const node = spec.nodeName === undefined ? 'its node' : `the node ${spec.nodeName}`;
   const killed = (what: string, words = '') => ({ reason: 'killed' as const, exitCode, detail: join(what, words) });
-  if (status.reason === 'Evicted') {
-    const detail = join(`${node} evicted its Pod`, status.message);
-    return { reason: STORAGE.test(status.message) ? 'disk' : 'killed', exitCode, detail };
+  const disruption = disruptionOf(pod);
+  const isEvicted = disruption?.reason === 'TerminationByKubelet';
+  if (status.reason === 'Evicted' || isEvicted) {
+    const words = status.message === '' ? (disruption?.message ?? '') : status.message;
+    const detail = join(`${node} evicted its Pod`, words);
+    return { reason: STORAGE.test(words) ? 'disk' : 'killed', exitCode, detail };
   }
   if (status.reason === 'DeadlineExceeded') return killed('its Pod reached the age at which the kubelet ends it');
-  const disruption = status.conditions.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
   if (disruption !== undefined) return killed(describeDisruption(disruption.reason, node), disruption.message);
   if (metadata.deletionTimestamp !== undefined) return { reason: 'removed', exitCode };
   // Such as a node that shuts down.
@@ -57,10 +61,10 @@ export function readDeath(pod: Pod): SandboxDeath {
   return { reason: 'exited', exitCode };
 }
 
-function readEnd(pod: Pod, isOver: boolean): PodState {
+function readEnd(pod: Pod): PodState {
   const { reason, message } = pod.status;
   const begun = [...pod.status.initContainerStatuses, ...pod.status.containerStatuses].filter(hasBegun);
-  if (isOver && begun.length === 0 && reason !== '' && reason !== 'DeadlineExceeded')
+  if (isOver(pod) && begun.length === 0 && reason !== '' && reason !== 'DeadlineExceeded')
     return { type: 'rejected', words: join(`its node did not accept its Pod (${reason})`, message) };
   const failed = pod.status.initContainerStatuses.find(({ state }) => (state.terminated?.exitCode ?? 0) !== 0);
   const shell = shellOf(pod);
@@ -68,6 +72,9 @@ function readEnd(pod: Pod, isOver: boolean): PodState {
     return refuse(pod, 'container', failed, `it ended with ${failed.state.terminated?.exitCode}`);
   return { type: 'dead', death: readDeath(pod) };
 }
+
+const disruptionOf = ({ status }: Pod) =>
+  status.conditions.find(({ type, status: is }) => type === 'DisruptionTarget' && is === 'True');
 
 function describeDisruption(reason: string, node: string): string {
   switch (reason) {
