@@ -7,7 +7,6 @@ import { parseArgs, promisify } from 'node:util';
 import { resolveBases } from './images/resolve-bases.ts';
 import { findFaults } from './release/check-package.ts';
 import { buildPackages, type PackedPackage, packPackages } from './release/pack-packages.ts';
-import { publishImages } from './release/publish-images.ts';
 import { root } from './steps.ts';
 
 const run = promisify(execFile);
@@ -30,7 +29,11 @@ async function main(args: readonly string[]): Promise<void> {
   const faults = (await Promise.all(packed.map(describeFaults))).flat();
   if (faults.length > 0) throw new Error(faults.join('\n'));
   for (const one of packed) await publish(one, isDry);
-  if (registry !== undefined && !isDry) await publishImages(registry.replace(/\/+$/, ''));
+  if (registry !== undefined && !isDry) {
+    // The packages that make images are loaded from what was built above.
+    const { publishImages } = await import('./release/publish-images.ts');
+    await publishImages(registry.replace(/\/+$/, ''));
+  }
   for (const obstacle of obstacles) console.log(`Before a release: ${obstacle}`);
 }
 

@@ -73,6 +73,7 @@ describe('the packages', () => {
       shellfleet: [
         ...[...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'],
         'docs/reference/fleet-configuration.schema.json',
+        'systemd/shellfleet-worker.service',
       ].sort(),
       'shellfleet-placement': always,
       'shellfleet-client': always,

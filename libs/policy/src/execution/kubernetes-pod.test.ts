@@ -96,6 +96,7 @@ describe('the manifest of a Pod', () => {
               { name: 'HOME', value: '/workspace' },
               { name: 'SF_LINK_KEY', value: 'aa' },
               { name: 'SF_LINK_PSK', value: 'bb' },
+              { name: 'SF_UNCLAIMED_MS', value: '3600000' },
             ],
             workingDir: '/workspace',
             ports: [{ name: 'keeper', containerPort: 7443, protocol: 'TCP' }],
@@ -178,7 +179,7 @@ describe('the manifest of a Pod', () => {
     expect(metadata.labels['shellfleet.dev/network']).toBe('full');
     const limited = podOf({ sandbox: { network: 'limited' } }, { egress: { host: 'e', port: 1 } });
     const { env } = limited.spec.containers[0];
-    expect(env?.slice(3)).toEqual(Object.entries(proxyVariables(proxy)).map(([name, value]) => ({ name, value })));
+    expect(env?.slice(4)).toEqual(Object.entries(proxyVariables(proxy)).map(([name, value]) => ({ name, value })));
     expect([limited.spec.dnsPolicy, limited.metadata.labels['shellfleet.dev/network']]).toEqual(['None', 'limited']);
   });
 

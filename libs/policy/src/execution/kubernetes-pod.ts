@@ -23,6 +23,8 @@ const RUN_DIRECTORY_BYTES = 16 * MIB;
 const TMP_BYTES = 64 * MIB;
 /** Time that the kubelet gives the keeper to end the shell. */
 const GRACE_SECONDS = 30;
+/** Time after which a keeper ends that no worker talks to: its fleet is gone, or has lost the session. */
+const UNCLAIMED_MS = 3_600_000;
 /** Time in which the Pod of a node that stopped to answer is evicted. */
 const LOST_NODE_SECONDS = 30;
 
@@ -262,6 +264,7 @@ function toShell(plan: KubernetesPlan, names: PodNames): Container {
       { name: 'HOME', value: WORKSPACE_PATH },
       { name: 'SF_LINK_KEY', value: names.linkKey },
       { name: 'SF_LINK_PSK', value: names.linkPsk },
+      { name: 'SF_UNCLAIMED_MS', value: String(UNCLAIMED_MS) },
       ...(plan.network === 'limited' ? toProxy(names) : []),
     ],
     workingDir: plan.cwd,
