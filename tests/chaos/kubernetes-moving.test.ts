@@ -1,12 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isRoot } from '../support/host-leftovers.ts';
 import { CountingLoad } from '../support/kubernetes/counting-load.ts';
 import { type PodFleet, startPodFleet } from '../support/kubernetes/pod-fleet.ts';
+import { md5 } from '../support/md5.ts';
 import { newerWorker, sourceWorker, THIS_WORKER } from '../support/newer-worker.ts';
+import { SessionTerminal } from '../support/session-terminal.ts';
 import { slowdown } from '../support/slowdown.ts';
 import type { TestWorker } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
 
 // Promises: any worker adopts a session whose shell is a Pod. After a `kill -9` of its worker it answers within 8 s, in
 // a rollout within 1.5 s, and nothing is lost or doubled, also over a build with the next protocols and back.
@@ -111,6 +115,40 @@ describe.runIf(isRoot)('sessions whose shells are Pods', () => {
     expect(p99(answers)).toBeLessThan(HANDED_OVER_MS * factor);
     await close([...idle, ...load.sessions]);
   }, 300_000);
+
+  test('take stdin, terminals, uploads and late output along', async () => {
+    const { fleet, workers } = pods.stack;
+    const session = await fleet.session('carried', spec);
+    const late = await session.submit('{ for i in $(seq 1 150); do echo late $i; sleep 0.02; done; } & echo own');
+    await late.result();
+    const terminal = await session.attach();
+    const person = new SessionTerminal(terminal);
+    await person.type('stty -echo; PS1=; while read -r x; do echo "<$x>"; done\n');
+    await person.type('first\n');
+    await person.sees('<first>');
+    const bytes = randomBytes(4_000_000);
+    const slow = 'for i in $(seq 1 30); do head -c 100000; sleep 0.05; done; cat';
+    const read = await session.submit(`{ ${slow}; } | md5sum | cut -c1-32`, { stdin: bytes });
+    const host = (await session.info()).hostId;
+    const upload = session.files.write('/workspace/uploaded', bytes);
+    await workers.find(({ hostId }) => hostId === host)?.stop('SIGTERM');
+    await person.type('second\n');
+    await person.sees('<second>');
+    expect(await read.result()).toMatchObject({ outcome: 'success', stdout: `${md5(bytes)}\n` });
+    await upload;
+    const copied = await session.run('md5sum < /workspace/uploaded | cut -c1-32');
+    expect(copied).toMatchObject({ stdout: `${md5(bytes)}\n`, shell: { state: 'kept', epoch: 1 } });
+    // Late output that is under way is counted, if it is not there.
+    const printed = Array.from({ length: 150 }, (_, index) => `late ${index + 1}\n`).join('').length;
+    await until(
+      () => Array.fromAsync(late.output({ follow: false })),
+      (chunks) =>
+        chunks.reduce((sum, { data, omittedBytes = 0 }) => sum + data.byteLength + omittedBytes, 0) >= printed,
+    );
+    await terminal.close();
+    await session.close();
+    await workers.find(({ hostId }) => hostId === host)?.start();
+  }, 60_000);
 });
 
 describe.runIf(isRoot)('the only worker of a fleet', () => {

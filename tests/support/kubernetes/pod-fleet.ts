@@ -10,6 +10,9 @@ import { type FleetOptions, startFleet, type TestFleet } from '../start-fleet.ts
 import { type Cluster, type ClusterOptions, startCluster } from './start-cluster.ts';
 import { WORKER_RULES } from './worker-role.ts';
 
+/** A node with room for every Pod of a test. */
+const ROOMY = { name: 'node-1', capacity: { cpu: '128', memory: '128Gi', 'ephemeral-storage': '2Ti', pods: '500' } };
+
 export interface PodFleet extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly stack: TestFleet;
@@ -30,7 +33,7 @@ export async function startPodFleet(settings: PodFleetOptions): Promise<PodFleet
   const { cluster: of, section, file, keeper, ...options } = settings;
   const directory = await mkdtemp(join(tmpdir(), 'sf-pods-'));
   const keeperImage = await importKeeper(keeper ?? (await keeperPath()));
-  const cluster = await startCluster({ nodes: 1, ...of });
+  const cluster = await startCluster({ nodes: [ROOMY], ...of });
   const account = await cluster.tokenFor(WORKER_RULES);
   const path = join(directory, 'config.json');
   const kubernetes = {
