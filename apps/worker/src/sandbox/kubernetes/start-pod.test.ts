@@ -16,8 +16,15 @@ const unschedulable = podWith({
   conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no node fits' }],
 });
 
+interface Cluster {
+  replies?: Error[];
+  shown?: Shown[];
+  /** Time for which a deletion takes. */
+  deletionMs?: number;
+}
+
 /** Starts a Pod in a cluster that replies to creations, and then shows states of the Pod. */
-function stage({ replies = [], shown = [] }: { replies?: Error[]; shown?: Shown[] }) {
+function stage({ replies = [], shown = [], deletionMs = 0 }: Cluster) {
   const calls: string[] = [];
   const words: (string | undefined)[] = [];
   const removal = new AbortController();
@@ -31,6 +38,7 @@ function stage({ replies = [], shown = [] }: { replies?: Error[]; shown?: Shown[
       },
       async delete(_resource, _name, options) {
         calls.push(`delete ${JSON.stringify(options)}`);
+        await delay(deletionMs);
       },
       get: () => Promise.reject(new Error('nothing is asked so early')),
     },
@@ -113,6 +121,13 @@ describe('startPod', () => {
       'delete {"gracePeriodSeconds":0,"preconditions":{"uid":"u1"}}',
       'create pods',
     ]);
+  });
+
+  test('gives up a Pod that is unwanted while its rejected one is deleted', async () => {
+    const { done, calls, removal } = stage({ shown: [{ pod: REJECTED }], deletionMs: 50 });
+    await vi.waitFor(() => expect(calls).toHaveLength(2));
+    removal.abort(new Error('closed'));
+    await expect(done).rejects.toThrow('closed');
   });
 
   test.each<[string, Shown, RegExp]>([

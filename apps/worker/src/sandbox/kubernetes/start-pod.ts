@@ -87,6 +87,8 @@ async function untilBegun({
   onWait,
 }: StartedPod): Promise<{ pod: Pod; words: string } | undefined> {
   const begun = withResolvers<{ pod: Pod; words: string } | undefined>();
+  // Nobody may wait for it yet when it rejects.
+  begun.promise.catch(() => {});
   const abort = () => begun.reject(signal.reason);
   const look = (pod: Pod, isGone: boolean) => {
     const state = readPodState(pod);
@@ -121,6 +123,7 @@ async function untilBegun({
 /** Deletes a Pod of which nothing has begun, and waits until its name is free. */
 async function deleteRejected({ client, pods, name, signal }: StartedPod, pod: Pod): Promise<void> {
   const gone = withResolvers<void>();
+  gone.promise.catch(() => {});
   const abort = () => gone.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
   const unfollow = pods.follow(name, ({ metadata }, isGone) => {
