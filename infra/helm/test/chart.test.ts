@@ -126,6 +126,7 @@ describe('wrong values', () => {
       'There is no Redis. Name a Secret with its URL in redis.existingSecret.name, or set redis.embedded.enabled=true',
     ],
     [{ redis: { ...redis, existingSecret: { name: 'a' } } }, 'are both set: keep one'],
+    [{ redis: { embedded: { enabled: true, persistence: 1 } } }, "at '/redis/embedded/persistence': got number"],
     [{ redis, worker: { replicas: 1 } }, "additional properties 'worker' not allowed"],
     [{ redis, workers: { slots: 'many' } }, "at '/workers/slots': got string, want integer"],
     [{ redis, workers: { slots: 20_000 } }, "at '/workers/slots': maximum: got 20,000, want 10,000"],

@@ -56,6 +56,7 @@ const others: [string, string, string][] = [
   ['workers.yaml', 'serviceAccountName: {{ $name }}-worker', 'serviceAccountName: {{ $name }}-session'],
   ['workers.yaml', 'terminationGracePeriodSeconds: {{', 'terminationGracePeriodSeconds: 10 #{{'],
   ['workers.yaml', 'maxUnavailable: 0, maxSurge: 1', 'maxUnavailable: 1, maxSurge: 0'],
+  ['workers.yaml', 'minReadySeconds: 5', ''],
   ['workers.yaml', 'path: /readyz', 'path: /healthz'],
   ['redis.yaml', 'automountServiceAccountToken: false', ''],
   ['redis.yaml', 'secretName: {{ $name }}', 'secretName: {{ $name }}s'],

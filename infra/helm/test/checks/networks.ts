@@ -105,7 +105,8 @@ function checkWorker(
     !isEqual(worker.podSelector, { matchLabels: part('worker') }) && 'selects other Pods',
     !isEqual(worker.policyTypes, ['Ingress', 'Egress']) && 'leaves a direction open',
     reached.some(({ port }) => port === undefined) && 'reaches every port',
-    reached.some(({ port, isAnywhere }) => isAnywhere && ![443, 6443, 6379].includes(port ?? 0)) && 'reaches too much',
+    reached.some(({ port, isAnywhere }) => isAnywhere && ![443, 6443, 8443, 16443, 6379].includes(port ?? 0)) &&
+      'reaches too much',
     !worker.egress.some((one: object) => isEqual(one, sessions)) && 'does not reach sessions alone on their port',
     worker.ingress.some(({ from = [] }: { from?: object[] }) => from.length === 0) && 'lets everybody in',
     worker.ingress.some(({ ports }: { ports?: object[] }) => !isEqual(ports, tcp(9464))) && 'opens another port',

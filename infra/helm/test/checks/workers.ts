@@ -17,6 +17,7 @@ export function findWorkerFaults(objects: readonly ChartObject[]): string[] {
     container.livenessProbe?.httpGet?.path !== '/healthz' && 'the liveness of a worker is not asked at /healthz',
     container.readinessProbe?.httpGet?.path !== '/readyz' && 'the readiness of a worker is not asked at /readyz',
     deployment?.spec.strategy.rollingUpdate.maxUnavailable !== 0 && 'a rollout has fewer workers for a while',
+    !deployment?.spec.minReadySeconds && 'a rollout goes on before networks know the new worker',
     settingOf('SHELLFLEET_POLICIES') !== 'kubernetes' && 'workers offer another policy',
     settingOf('SHELLFLEET_METRICS_PORT') !== String(container.ports[0].containerPort) && 'the port of metrics differs',
     ...env.map(({ name }, index) => env.findIndex((one) => one.name === name) !== index && `${name} is given twice`),

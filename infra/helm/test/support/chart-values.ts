@@ -15,6 +15,7 @@ const given = (name: string) => ({ existingSecret: { name: `given-${name}`, key:
 /** Each option of the chart, alone. Every set of values is complete. */
 export const OPTIONS: Record<string, ChartValues> = {
   'a Redis of its own': { redis: { embedded: { enabled: true } } },
+  'a Redis without a volume': { redis: { embedded: { enabled: true, persistence: false } } },
   'a given Redis': { redis: given('redis') },
   'given seal keys': { redis: given('redis'), sealKeys: given('keys') },
   'a namespace of sessions': { redis: given('redis'), sessions: { namespace: 'sessions-there' } },
