@@ -4,8 +4,8 @@ import { isRoot } from '../support/host-leftovers.ts';
 import { type PodFleet, startPodFleet } from '../support/kubernetes/pod-fleet.ts';
 import { until } from '../support/until.ts';
 
-// Sessions whose shells are Pods, through the public API: real keepers in containers, an API server and kubelets of the
-// tests.
+// Sessions whose shells are Pods, through the public API: what needs the controls of the test's own cluster. What any
+// cluster shows is in tests/kubernetes.
 
 const MIB = 2 ** 20;
 const GPU = 'example.com/gpu';
@@ -40,37 +40,6 @@ async function running(id: string, script: string) {
 }
 
 describe.runIf(isRoot).concurrent('a session in a Pod', () => {
-  test('runs commands in one shell, and names its node', async () => {
-    const session = await open('plain');
-    expect(await session.run('x=42; echo out; echo err >&2')).toMatchObject({
-      ...{ outcome: 'success', exitCode: 0, stdout: 'out\n', stderr: 'err\n' },
-    });
-    expect(await session.run('echo $x; id -u; pwd; echo $HOME; hostname; exit 7')).toMatchObject({
-      ...{ outcome: 'failure', exitCode: 7, stdout: '42\n1000\n/workspace\n/workspace\nsession\n' },
-    });
-    expect(await session.info()).toMatchObject({ state: 'ready', node: 'one' });
-    // Neither key of the link is where the shell could read it.
-    const own = await session.run(
-      "env | grep SF_; grep -c . /proc/1/environ; ls -l /proc/1/exe 2>&1 | grep -c 'sf/keeper$'",
-    );
-    expect(own.stdout).not.toMatch(/SF_LINK/);
-    await session.close();
-  });
-
-  test('keeps its shell when a command exceeds its time', async () => {
-    const session = await open('slow');
-    await session.run('x=kept');
-    expect(await session.run('sleep 60', { timeoutMs: 300 })).toMatchObject({ outcome: 'timeout' });
-    expect(await session.run('echo $x')).toMatchObject({ stdout: 'kept\n' });
-  });
-
-  test('reports a shell that had no memory left, and opens another', async () => {
-    const session = await open('greedy');
-    const lost = await session.run('tail /dev/zero; sleep 60');
-    expect(lost).toMatchObject({ outcome: 'error', reason: 'oom', error: { code: 'CONTAINER_LOST' } });
-    expect(await session.run('echo again')).toMatchObject({ stdout: 'again\n', shell: { epoch: 2 } });
-  });
-
   test('reports an eviction for storage with the words of the kubelet', async () => {
     const { command, pod } = await running('evicted', 'sleep 60');
     pods.cluster.kubelet.evictForDisk('sessions', pod);
@@ -79,27 +48,6 @@ describe.runIf(isRoot).concurrent('a session in a Pod', () => {
       ...{ outcome: 'error', reason: 'disk' },
       error: { code: 'CONTAINER_LOST', message: expect.stringMatching(message) },
     });
-  });
-
-  test('reports a Pod that somebody deleted', async () => {
-    const { command, pod } = await running('deleted', 'sleep 60');
-    pods.cluster.server.store.remove('pods', 'sessions', pod);
-    expect(await command.result()).toMatchObject({
-      outcome: 'error',
-      error: { code: 'CONTAINER_LOST', message: expect.stringContaining('was removed while the command ran') },
-    });
-  });
-
-  test('is refused at once without its image, with the words of the kubelet', async () => {
-    const session = await open('no-image', { image: 'registry.invalid/none:1' });
-    expect(await session.run('true')).toMatchObject({
-      outcome: 'error',
-      error: { code: 'IMAGE_UNAVAILABLE', message: expect.stringContaining('ErrImageNeverPull') },
-    });
-    await until(
-      () => podOf('no-image'),
-      (name) => name === undefined,
-    );
   });
 
   test('tells what its Pod waits for, and ends its command before a drain', async () => {
