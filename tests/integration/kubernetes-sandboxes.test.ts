@@ -109,11 +109,12 @@ describe('KubernetesSandboxes', () => {
     const { sandbox } = await running(watching);
     const { host } = new URL(cluster.server.url);
     const places = [host, '192.0.2.9:80', '10.0.0.9:7443'];
+    // A Pod that falls short elsewhere too is not tried again.
     const examined = (reached: string[]) =>
       sandbox.prove?.(async (probes) => {
         expect(probes).toEqual(places);
         return {
-          ...IN_FORCE,
+          ...{ ...IN_FORCE, seccomp: reached.length === 0 ? 2 : 0 },
           probes: new Map(places.map((one) => [one, reached.includes(one) ? 'connected' : 'timeout'])),
         };
       });

@@ -6,7 +6,7 @@ import { z } from 'zod';
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** Properties that a Pod may lack although its session has or asks for them. Everything else is refused. */
-const UNENFORCED = ['network', 'pids', 'memory', 'seccomp', 'userNamespaces', 'exec'] as const;
+const UNENFORCED = ['network', 'pids', 'memory', 'seccomp', 'noNewPrivs', 'userNamespaces', 'exec'] as const;
 
 const nameSchema = z
   .string('must be a string')

@@ -19,6 +19,9 @@ import { listenForKeeper } from './transport/socket.ts';
 import { KeeperDialer } from './transport/tcp.ts';
 import type { Transport } from './transport/transport.ts';
 
+/** Time for a proof, which may wait for the network to apply its policies to the sandbox. */
+const PROOF_WITHIN_MS = 20_000;
+
 export interface ConnectShellOptions {
   fence: number;
   deadlineMs: number;
@@ -47,8 +50,7 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
   options.signal?.addEventListener('abort', abort, { once: true });
   if (options.signal?.aborted) abort();
   const dialing = { problem: '' };
-  const setDeadline = () =>
-    setTimeout(() => giveUp.abort(tooLate(sandbox, options.deadlineMs, dialing)), options.deadlineMs);
+  const setDeadline = (ms = options.deadlineMs) => setTimeout(() => giveUp.abort(tooLate(sandbox, ms, dialing)), ms);
   let timer = setDeadline();
   let isOver = false;
   let started: Promise<void> | undefined;
@@ -75,7 +77,11 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
     };
     const claimed = await connect(sandbox, { ...claim, dialing }, options.start ? start : undefined);
     // A sandbox is a session's only once its shell is ready, so one that was not proven is not adopted.
-    if (options.start) await prove(sandbox, claimed.connection, giveUp.signal);
+    if (options.start) {
+      clearTimeout(timer);
+      timer = setDeadline(Math.max(options.deadlineMs, PROOF_WITHIN_MS));
+      await prove(sandbox, claimed.connection, giveUp.signal);
+    }
     return claimed;
   } finally {
     isOver = true;

@@ -1,9 +1,14 @@
 import { isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { ApiRefusal } from './api/api-errors.ts';
 
-/** Tells whether the quota of the namespace refuses an object. It is counted anew when another object is gone. */
+const OVER_QUOTA = /exceeded quota|status unknown for quota/i;
+
+/**
+ * Tells whether the quota of the namespace refuses an object. It is counted anew when another object is gone, and a new
+ * one refuses everything until it is counted.
+ */
 export function isOverQuota(error: unknown): error is ApiRefusal {
-  return error instanceof ApiRefusal && error.statusCode === 403 && /exceeded quota/i.test(error.message);
+  return error instanceof ApiRefusal && error.statusCode === 403 && OVER_QUOTA.test(error.message);
 }
 
 /** Tells whether a write met another one, most often of the counts of a quota, and may be repeated. */
@@ -32,6 +37,9 @@ export function toClusterError(error: unknown, doing: string): ShellfleetError {
     },
   );
 }
+
+/** Returns the words of a refusal for a quota. */
+export const describeQuota = ({ message }: ApiRefusal) => message.slice(Math.max(message.search(OVER_QUOTA), 0));
 
 export const describeUnreachable = (said: string) => `The API server of Kubernetes does not answer (${said}).`;
 

@@ -24,6 +24,7 @@ const expected: ExpectedInPod = {
   probes: [API],
   unenforced: [],
 };
+const ALL = ['network', 'pids', 'memory', 'seccomp', 'noNewPrivs', 'userNamespaces', 'exec'];
 const UNLIMITED = Number.POSITIVE_INFINITY;
 
 const without = (name: keyof Examination) => {
@@ -76,7 +77,7 @@ describe('the judgement about a Pod', () => {
       expect(issues[0]?.message).toContain(
         `unenforced: ['${property}'] of the section kubernetes in SHELLFLEET_CONFIG`,
       );
-    const accepting = { ...expected, unenforced: ['network', 'pids', 'memory', 'seccomp', 'userNamespaces', 'exec'] };
+    const accepting = { ...expected, unenforced: ALL };
     expect(judgeExamination(found, accepting)).toEqual(property === undefined ? issues : []);
   });
 
@@ -91,6 +92,12 @@ describe('the judgement about a Pod', () => {
     'execWorkspace',
   ])('refuses one whose keeper could not read %s', (name) => {
     expect(judgeExamination(without(name), expected)).toHaveLength(1);
+  });
+
+  test('accepts a runtime that tells nothing of privileges, where the operator accepts that', () => {
+    const [issue] = judgeExamination(without('noNewPrivs'), expected);
+    expect(issue?.message).toContain("unenforced: ['noNewPrivs']");
+    expect(judgeExamination(without('noNewPrivs'), { ...expected, unenforced: ['noNewPrivs'] })).toEqual([]);
   });
 
   test.each(['refused', 'unreachable', 'timeout'] as const)('accepts an address that is out of reach: %s', (result) => {

@@ -20,7 +20,7 @@ export interface ExpectedInPod {
 interface Shortfall {
   path: string;
   message: string;
-  property?: 'network' | 'pids' | 'memory' | 'seccomp' | 'userNamespaces' | 'exec';
+  property?: 'network' | 'pids' | 'memory' | 'seccomp' | 'noNewPrivs' | 'userNamespaces' | 'exec';
 }
 
 const SECTION = 'of the section kubernetes in SHELLFLEET_CONFIG';
@@ -55,6 +55,10 @@ function judgePrivileges({ effectiveCapabilities, boundingCapabilities, noNewPri
       ]
     : [];
   if (noNewPrivs === true) return capabilities;
+  if (noNewPrivs === undefined) {
+    const message = `the runtime does not tell whether programs in the Pod can gain privileges: /proc/self/status has no NoNewPrivs there, as in gVisor`;
+    return [...capabilities, { path, message, property: 'noNewPrivs' }];
+  }
   const message =
     'programs in the Pod can gain privileges, although it sets allowPrivilegeEscalation: false: use another runtime class';
   return [...capabilities, { path, message }];

@@ -70,6 +70,14 @@ describe('readPodState', () => {
   });
 
   test.each([
+    ['keeper', containersWith(waiting('PodInitializing'), ended(128, 'StartError', 'exec format error'))],
+    ['shell', containersWith(ended(128, 'StartError', 'exec format error'))],
+  ])('refuses a Pod whose %s the runtime cannot start, with its words', (_container, containers) => {
+    const state = readPodState(podWith({ phase: 'Failed', ...containers }));
+    expect(state).toMatchObject({ type: 'refused', words: 'StartError: exec format error' });
+  });
+
+  test.each([
     ['OutOfcpu', 'Node didn’t have enough resource: cpu'],
     ['NodeAffinity', ''],
     ['Evicted', 'Pod was rejected: The node had condition: [DiskPressure].'],
@@ -160,7 +168,18 @@ describe('readDeath', () => {
       },
     ],
     ['by a deletion', podWith(RUNNING, DELETED), { reason: 'removed', exitCode: null }],
-    ['by itself', podWith(over), { reason: 'exited', exitCode: 137 }],
+    ['by a kill after a deletion', podWith(over, DELETED), { reason: 'removed', exitCode: 137 }],
+    [
+      'by a kill that nothing explains',
+      podWith(over),
+      { reason: 'oom', exitCode: 137, detail: expect.stringMatching(/^that is most likely, since/) },
+    ],
+    [
+      'without a known end',
+      podWith({ ...over, ...containersWith(ended(137, 'ContainerStatusUnknown')) }),
+      { reason: 'exited', exitCode: 137 },
+    ],
+    ['by itself', podWith({ ...over, ...containersWith(ended(3, 'Error')) }), { reason: 'exited', exitCode: 3 }],
   ])('tells that a Pod ended %s', (_case, pod, death) => {
     expect(readDeath(pod)).toMatchObject(death);
   });

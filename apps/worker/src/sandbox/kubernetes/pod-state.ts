@@ -18,6 +18,12 @@ const NO_IMAGE = new Set([
   ...['RegistryUnavailable', 'SignatureValidationFailed'],
 ]);
 const NO_CONTAINER = new Set(['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError']);
+/** Reasons for which a runtime could not begin a container, of which the kubelet says that it has ended. */
+const NEVER_BEGUN = new Set(['StartError', 'ContainerCannotRun']);
+/** Exit code of a process that was killed by SIGKILL. */
+const KILLED = 137;
+const MOST_LIKELY_MEMORY =
+  'that is most likely, since its container was killed (exit code 137) and the cluster names no other reason';
 /** Words of a runtime that is slow. The kubelet's next attempt can succeed. */
 const PASSES = /deadline exceeded|is reserved for/i;
 /** Words of an eviction for the storage of the Pod or of its node. */
@@ -58,6 +64,10 @@ export function readDeath(pod: Pod): SandboxDeath {
   if (metadata.deletionTimestamp !== undefined) return { reason: 'removed', exitCode };
   // Such as a node that shuts down.
   if (status.reason !== '') return killed(`${node} ended its Pod (${status.reason})`, status.message);
+  // containerd reports a kill for memory so when its event comes late. A kubelet has a reason for its own kills, and
+  // nothing inside the container can kill its first process.
+  if (exitCode === KILLED && terminated?.reason === 'Error')
+    return { reason: 'oom', exitCode, detail: MOST_LIKELY_MEMORY };
   return { reason: 'exited', exitCode };
 }
 
@@ -69,8 +79,16 @@ function readEnd(pod: Pod): PodState {
   const failed = pod.status.initContainerStatuses.find(({ state }) => (state.terminated?.exitCode ?? 0) !== 0);
   const shell = shellOf(pod);
   if (failed !== undefined && (shell === undefined || !hasBegun(shell)) && reason === '')
-    return refuse(pod, 'container', failed, `it ended with ${failed.state.terminated?.exitCode}`);
+    return refuse(pod, 'container', failed, describeFailure(failed));
+  if (shell !== undefined && reason === '' && NEVER_BEGUN.has(shell.state.terminated?.reason ?? ''))
+    return refuse(pod, 'container', shell, describeFailure(shell));
   return { type: 'dead', death: readDeath(pod) };
+}
+
+/** Returns how a container failed that has ended, with the words of the runtime. */
+function describeFailure({ state: { terminated } }: ContainerStatus): string {
+  const { reason = '', message = '', exitCode } = terminated ?? {};
+  return join(NEVER_BEGUN.has(reason) ? reason : `it ended with ${exitCode}`, message);
 }
 
 const disruptionOf = ({ status }: Pod) =>

@@ -1,14 +1,19 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Examination, MOST_PROBES, type ProbeResult } from '@shellfleet/keeper';
 import type { KubernetesPlan } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { judgeExamination } from './judge.ts';
 
-// A cluster accepts what it does not enforce, so a Pod has to prove its plan before anything runs in it.
+// A cluster accepts what it does not enforce, so a Pod has to prove its plan before anything runs in it. Many networks
+// apply their policies to a Pod only seconds after its containers have begun.
 
 type Examine = (probes: readonly string[]) => Promise<Examination>;
 type Resolve = (name: string) => Promise<string[]>;
+
+/** Times for a network to apply its policies to a new Pod. */
+const PATIENCE = { everyMs: 500, withinMs: 10_000 };
 
 export interface PodProof {
   name: string;
@@ -21,16 +26,33 @@ export interface PodProof {
   neighbour: string | undefined;
 }
 
-/** Throws SANDBOX_UNAVAILABLE with everything that falls short of the plan. */
-export async function provePod(of: PodProof, examine: Examine, resolve: Resolve = resolveAll): Promise<void> {
+/**
+ * Throws SANDBOX_UNAVAILABLE with everything that falls short of the plan. Addresses that the Pod reaches are tried again
+ * for some seconds, if nothing else falls short.
+ */
+export async function provePod(
+  of: PodProof,
+  examine: Examine,
+  { resolve = resolveAll, patience = PATIENCE }: { resolve?: Resolve; patience?: typeof PATIENCE } = {},
+): Promise<void> {
   const { limits, cluster } = of.plan;
   const { unenforced, userNamespaces, podPidsLimit } = cluster;
   const places = [placeOf(of.server), ...of.probes, ...(of.neighbour === undefined ? [] : [of.neighbour])];
   // Without a result that counts, no Pod has to wait for addresses that do not answer.
   const probes = unenforced.includes('network') ? [] : await toAddresses(places, resolve);
-  const found = await examineAll(probes, examine);
   const { memoryBytes, pids } = limits;
-  const issues = judgeExamination(found, { memoryBytes, pids, podPidsLimit, userNamespaces, probes, unenforced });
+  const expected = { memoryBytes, pids, podPidsLimit, userNamespaces, probes, unenforced };
+  let found = await examineAll(probes, examine);
+  let issues = judgeExamination(found, expected);
+  const end = performance.now() + patience.withinMs;
+  for (;;) {
+    const reached = probes.filter((address) => found.probes.get(address) === 'connected');
+    if (reached.length === 0 || reached.length < issues.length || performance.now() >= end) break;
+    await delay(patience.everyMs);
+    const again = await examineAll(reached, examine);
+    found = { ...found, probes: new Map([...found.probes, ...again.probes]) };
+    issues = judgeExamination(found, expected);
+  }
   if (issues.length === 0) return;
   const list = issues.map(({ path, message }) => `${path}: ${message}`).join('; ');
   throw new ShellfleetError('SANDBOX_UNAVAILABLE', `The Pod ${of.name} lacks what its session needs. ${list}.`, {

@@ -11,6 +11,10 @@ const OVER_QUOTA = new ApiRefusal(403, {
   reason: 'Forbidden',
   message: 'pods "sf-1" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10',
 });
+const UNKNOWN_QUOTA = new ApiRefusal(403, {
+  reason: 'Forbidden',
+  message: 'pods "sf-1" is forbidden: status unknown for quota: team, resources: pods',
+});
 const REJECTED = podWith({ phase: 'Failed', reason: 'OutOfcpu', message: 'not enough cpu' });
 const unschedulable = podWith({
   conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no node fits' }],
@@ -66,11 +70,11 @@ describe('startPod', () => {
     expect(calls).toEqual(['create pods']);
   });
 
-  test('waits while the quota of the namespace is used up, and tells its words', async () => {
-    const { done, calls, words } = stage({ replies: [OVER_QUOTA, OVER_QUOTA], shown: [{ pod: podWith(RUNNING) }] });
+  test('waits while the quota of the namespace is not counted or used up, and tells its words', async () => {
+    const { done, calls, words } = stage({ replies: [UNKNOWN_QUOTA, OVER_QUOTA], shown: [{ pod: podWith(RUNNING) }] });
     await done;
     const quota = 'exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10';
-    expect([calls.length, words()]).toEqual([3, [quota, quota]]);
+    expect([calls.length, words()]).toEqual([3, ['status unknown for quota: team, resources: pods', quota]]);
   });
 
   test('waits while no node fits, and tells the words of the scheduler', async () => {
@@ -109,6 +113,15 @@ describe('startPod', () => {
     await expect(stage({ shown: [{ pod }] }).done).rejects.toMatchObject({
       code: 'IMAGE_UNAVAILABLE',
       message: expect.stringContaining('alpine:3: ErrImagePull: not found'),
+    });
+  });
+
+  test('gives up at once when the runtime cannot start the container', async () => {
+    const message = 'failed to create containerd task: exec: "/sf/keeper": permission denied';
+    const pod = podWith({ phase: 'Failed', ...containersWith(ended(128, 'StartError', message)) });
+    await expect(stage({ shown: [{ pod }] }).done).rejects.toMatchObject({
+      code: 'SESSION_START_FAILED',
+      message: `The kubelet cannot start a container of the image alpine:3: StartError: ${message}.`,
     });
   });
 

@@ -6,7 +6,14 @@ import { z } from 'zod';
 import type { SandboxDeath } from '../sandbox.ts';
 import type { ApiClient, ApiResource } from './api/api-client.ts';
 import { isAlreadyThere, isNoObject } from './api/api-errors.ts';
-import { describeUnreachable, isOverQuota, mayPass, metAnotherWrite, toClusterError } from './cluster-errors.ts';
+import {
+  describeQuota,
+  describeUnreachable,
+  isOverQuota,
+  mayPass,
+  metAnotherWrite,
+  toClusterError,
+} from './cluster-errors.ts';
 import { type Pod, podSchema } from './pod-schema.ts';
 import { readDeath, readPodState } from './pod-state.ts';
 import { PODS, type Pods } from './pods.ts';
@@ -63,7 +70,7 @@ async function createPod(start: StartedPod): Promise<void> {
       onWait(undefined);
       return;
     } catch (error) {
-      if (isOverQuota(error)) onWait(error.message.replace(/^.*(?=exceeded quota)/s, ''));
+      if (isOverQuota(error)) onWait(describeQuota(error));
       else if (!metAnotherWrite(error) && mayPass(error)) onWait(describeUnreachable((error as Error).message));
       else if (!metAnotherWrite(error)) throw toClusterError(error, 'to create a Pod');
     }
