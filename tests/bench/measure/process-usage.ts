@@ -13,8 +13,16 @@ export async function readCpuUs(pid: number | undefined): Promise<number | undef
 }
 
 export async function readRssBytes(pid: number | undefined): Promise<number | undefined> {
-  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec((await readProc(pid, 'status')) ?? '')?.[1];
-  return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
+  return toBytes(/^VmRSS:\s+(\d+) kB$/m.exec((await readProc(pid, 'status')) ?? ''));
+}
+
+/** Returns the memory of a process, of which each page that others have too counts in part. */
+export async function readPssBytes(pid: number | undefined): Promise<number | undefined> {
+  return toBytes(/^Pss:\s+(\d+) kB$/m.exec((await readProc(pid, 'smaps_rollup')) ?? ''));
+}
+
+function toBytes(match: RegExpExecArray | null): number | undefined {
+  return match === null ? undefined : Number(match[1]) * 1_024;
 }
 
 async function readProc(pid: number | undefined, file: string): Promise<string | undefined> {

@@ -9,7 +9,10 @@ export interface WorkerOptions {
   /** State directory of the worker, which the bench creates and removes. */
   directory: string;
   image: string;
-  dockerHost: string;
+  /** The engine's address. Not needed by the policy kubernetes. */
+  dockerHost?: string;
+  /** Execution policies, as the variable of a worker names them. Default: its own default. */
+  policies?: string;
   slots: number;
   /** Modules with tools. */
   tools?: string[];
@@ -24,7 +27,8 @@ export async function startWorker(options: WorkerOptions, sealKeys: string[]): P
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
   const env = {
     ...Object.fromEntries(inherited),
-    DOCKER_HOST: options.dockerHost,
+    ...(options.dockerHost && { DOCKER_HOST: options.dockerHost }),
+    ...(options.policies && { SHELLFLEET_POLICIES: options.policies }),
     SHELLFLEET_REDIS_URL: options.redisUrl,
     SHELLFLEET_NAMESPACE: options.namespace,
     SHELLFLEET_STATE_DIR: options.directory,
