@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 
 const run = promisify(execFile);
 const MOST_BYTES = 64 * 2 ** 20;
+/** Directory for what kubectl knows of clusters, which is otherwise in the home, also in one that does not exist. */
+const CACHE = join(tmpdir(), 'shellfleet-kubectl-cache');
 
 const listSchema = z.object({ items: z.array(z.unknown()) });
 
@@ -23,7 +27,7 @@ export class Kubectl {
   command(args: readonly string[]): { program: string; args: string[] } {
     return {
       program: this.#program,
-      args: ['--kubeconfig', this.#kubeconfig, '--namespace', this.namespace, ...args],
+      args: ['--kubeconfig', this.#kubeconfig, '--namespace', this.namespace, `--cache-dir=${CACHE}`, ...args],
     };
   }
 

@@ -22,9 +22,14 @@ import type { Transport } from './transport/transport.ts';
 /** Time for a proof, which may wait for the network to apply its policies to the sandbox. */
 const PROOF_WITHIN_MS = 20_000;
 
+/** Interval at which a later deadline looks whether the network still lets nothing through. */
+const LOOK_EVERY_MS = 1_000;
+
 export interface ConnectShellOptions {
   fence: number;
   deadlineMs: number;
+  /** Deadline while the network lets nothing through to the keeper of a sandbox that runs. Default: `deadlineMs`. */
+  unreachedDeadlineMs?: number;
   /** Whether to start the sandbox, once its keeper can reach this host. */
   start: boolean;
   /** Receives the messages of the keeper's own log while the shell is connected. */
@@ -49,16 +54,23 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
   const abort = () => giveUp.abort(options.signal?.reason);
   options.signal?.addEventListener('abort', abort, { once: true });
   if (options.signal?.aborted) abort();
-  const dialing = { problem: '' };
-  const setDeadline = (ms = options.deadlineMs) => setTimeout(() => giveUp.abort(tooLate(sandbox, ms, dialing)), ms);
-  let timer = setDeadline();
+  const dialing = { problem: '', isUnreached: false };
+  const { deadlineMs, unreachedDeadlineMs = deadlineMs } = options;
+  const setDeadline = (ms: number, waitedMs = 0): NodeJS.Timeout =>
+    setTimeout(() => {
+      const waited = waitedMs + ms;
+      const leftMs = dialing.isUnreached ? unreachedDeadlineMs - waited : 0;
+      if (leftMs > 0) timer = setDeadline(Math.min(leftMs, LOOK_EVERY_MS), waited);
+      else giveUp.abort(tooLate(sandbox, waited, dialing));
+    }, ms);
+  let timer = setDeadline(deadlineMs);
   let isOver = false;
   let started: Promise<void> | undefined;
   // The engine has a separate deadline. The keeper's deadline begins when the sandbox runs.
   const start = () => {
     clearTimeout(timer);
     started = sandbox.start().then(() => {
-      if (!isOver) timer = setDeadline();
+      if (!isOver) timer = setDeadline(deadlineMs);
     });
     started.catch((error: unknown) => giveUp.abort(error));
     return started;
@@ -79,7 +91,7 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
     // A sandbox is a session's only once its shell is ready, so one that was not proven is not adopted.
     if (options.start) {
       clearTimeout(timer);
-      timer = setDeadline(Math.max(options.deadlineMs, PROOF_WITHIN_MS));
+      timer = setDeadline(Math.max(deadlineMs, PROOF_WITHIN_MS));
       await prove(sandbox, claimed.connection, giveUp.signal);
     }
     return claimed;
@@ -90,9 +102,11 @@ export async function connectKeeper(sandbox: UnassignedSandbox, options: Connect
   }
 }
 
-/** Why the last attempt to dial a keeper failed. */
+/** How the last attempt to dial a keeper failed. */
 interface Dialing {
   problem: string;
+  /** Whether the network let nothing through to the keeper. */
+  isUnreached: boolean;
 }
 
 async function connect(
@@ -110,10 +124,15 @@ async function connect(
   }
   if (link.type === 'tcp') {
     if (start !== undefined) await abortable(start(), signal);
-    const dialer = new KeeperDialer(link, (problem) => {
-      dialing.problem = problem;
+    const dialer = new KeeperDialer(link, ({ message, isUnreached }) => {
+      Object.assign(dialing, { problem: message, isUnreached });
     });
-    return claimFirst(() => dialer.connect(signal), claim);
+    const dial = async () => {
+      const transport = await dialer.connect(signal);
+      dialing.isUnreached = false;
+      return transport;
+    };
+    return claimFirst(dial, claim);
   }
   // The listener is closed after the keeper has connected, so that user code cannot connect later.
   const listener = await listenForKeeper({ path: link.path, token });

@@ -40,6 +40,11 @@ const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'e
 
 /** Time for a keeper to connect. It normally needs milliseconds, and seconds on a busy machine. */
 const CONNECT_DEADLINE_MS = 15_000;
+/**
+ * Time for a network that lets nothing through to a sandbox that runs, for example since its rules do not have the address
+ * of a new worker yet.
+ */
+const REACH_DEADLINE_MS = 60_000;
 /** Time for the keeper of a pool's sandbox, which is connected, to answer its new owner. */
 const HAND_OVER_MS = 2_000;
 /** Time for the engine to report that a sandbox has died, after the connection to it broke. */
@@ -489,12 +494,13 @@ export class SessionShell {
   ): Promise<ShellHello> {
     const onMessage = this.#reporterOf(sandbox);
     const { fence, movable } = this.#deps;
-    const shell = await connectShell(sandbox, { fence, deadlineMs, start, onMessage, signal }).catch(
-      (error: unknown) => {
-        if (error instanceof FencedOff) movable?.onFencedOff();
-        throw error;
-      },
-    );
+    // A shell that is living is worth a longer wait than a new one.
+    const unreachedDeadlineMs = start ? deadlineMs : REACH_DEADLINE_MS;
+    const options = { fence, deadlineMs, unreachedDeadlineMs, start, onMessage, signal };
+    const shell = await connectShell(sandbox, options).catch((error: unknown) => {
+      if (error instanceof FencedOff) movable?.onFencedOff();
+      throw error;
+    });
     // A shell that was left while it was connected belongs to its next owner.
     if (this.#isLeft) shell.disconnect();
     this.#refuseLeft();

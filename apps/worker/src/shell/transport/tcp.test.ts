@@ -1,5 +1,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Frame, FrameType, KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import { ListeningKeeper, type ListeningKeeperOptions, TOKEN_OVER_TCP } from '@shellfleet/keeper/test-support';
 import { linkKeysOf, pskOf } from '@shellfleet/sealing';
@@ -29,14 +31,31 @@ interface Place {
   keys?: { privateKey: KeyObject; psk: Buffer };
 }
 
-async function connectTo({ address, keys = { privateKey, psk } }: Place, { fence = 1, deadlineMs = 20_000 } = {}) {
+/** Returns an address at which nobody listens. */
+async function refusingAddress(): Promise<Place['address']> {
+  const keeper = await ListeningKeeper.start({ publicKey, psk });
+  const { address } = keeper;
+  await keeper.close();
+  return address;
+}
+
+interface Waiting {
+  fence?: number;
+  deadlineMs?: number;
+  unreachedDeadlineMs?: number;
+}
+
+async function connectTo({ address, keys = { privateKey, psk } }: Place, { fence = 1, ...deadlines }: Waiting = {}) {
   const sandbox = {
     keeperProtocol: KEEPER_PROTOCOL_VERSION,
     description: 'sandbox of a test',
     link: { type: 'tcp', token: TOKEN_OVER_TCP, address: async () => address, ...keys },
     died: new Promise(() => {}),
   } as Partial<Sandbox> as Sandbox; // its other fields are not used
-  const shell = await connectShell(sandbox, { fence, deadlineMs, start: false, onMessage: () => {} });
+  const shell = await connectShell(sandbox, {
+    ...{ fence, deadlineMs: 20_000, start: false, onMessage: () => {} },
+    ...deadlines,
+  });
   open.push({ close: () => shell.disconnect() });
   return shell;
 }
@@ -127,6 +146,32 @@ describe('dialing a keeper', () => {
     const { address } = await startKeeper();
     await open.pop()?.close();
     await expect(connectTo({ address }, { deadlineMs: 200 })).rejects.toThrow('ECONNREFUSED');
+  });
+
+  test('goes on after the deadline while the network refuses each connection', async () => {
+    const address = await refusingAddress();
+    const connecting = connectTo({ address }, { deadlineMs: 50, unreachedDeadlineMs: 20_000 });
+    await delay(150);
+    await startKeeper({}, address.port);
+    await expect(connecting).resolves.toMatchObject({ connected: true });
+  });
+
+  test('fails at the later deadline when the network has refused each connection', async () => {
+    const address = await refusingAddress();
+    await expect(connectTo({ address }, { deadlineMs: 50, unreachedDeadlineMs: 150 })).rejects.toThrow(
+      /did not answer within 150 ms\. The last attempt: .*ECONNREFUSED/,
+    );
+  });
+
+  test('fails at the deadline when something accepts connections and says nothing', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const address = { host: '127.0.0.1', port };
+    await expect(connectTo({ address }, { deadlineMs: 100, unreachedDeadlineMs: 20_000 })).rejects.toThrow(
+      'did not answer within 100 ms',
+    );
+    silent.close();
   });
 
   test('fails with FencedOff when a worker with a higher fence owns the shell', async () => {

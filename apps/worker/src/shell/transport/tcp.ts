@@ -16,14 +16,27 @@ const ANSWER_WITHIN_MS = 2_000;
 /** Least time between two attempts. */
 const AGAIN_MS = 50;
 
+/** An attempt that failed. */
+class DialFailure extends Error {
+  /** Whether the network let no connection through. */
+  readonly isUnreached: boolean;
+
+  constructor(message: string, isUnreached: boolean) {
+    super(message);
+    this.isUnreached = isUnreached;
+  }
+}
+
+type OnFailure = (failure: Pick<DialFailure, 'message' | 'isUnreached'>) => void;
+
 /** Connects to one keeper, as often as asked. */
 export class KeeperDialer {
   readonly #link: TcpLink;
-  readonly #onFailure: (message: string) => void;
+  readonly #onFailure: OnFailure;
   #triedAt = Number.NEGATIVE_INFINITY;
 
-  /** `onFailure` receives the reason of each attempt that failed. */
-  constructor(link: TcpLink, onFailure: (message: string) => void) {
+  /** `onFailure` receives each attempt that failed. */
+  constructor(link: TcpLink, onFailure: OnFailure) {
     this.#link = link;
     this.#onFailure = onFailure;
   }
@@ -42,13 +55,14 @@ export class KeeperDialer {
         return await dial(address, this.#link, signal);
       } catch (error) {
         signal.throwIfAborted();
-        this.#onFailure(error instanceof Error ? error.message : String(error));
+        if (!(error instanceof DialFailure)) throw error;
+        this.#onFailure(error);
       }
     }
   }
 }
 
-/** Makes one attempt. */
+/** Makes one attempt. Rejects with a DialFailure, or as the signal. */
 function dial(
   { host, port }: { host: string; port: number },
   keys: Pick<TcpLink, 'privateKey' | 'psk'>,
@@ -87,7 +101,7 @@ function dial(
     };
     const fail = () => {
       settle();
-      reject(new Error(`${where}: ${problem}`));
+      reject(new DialFailure(`${where}: ${problem}`, initiator === undefined));
     };
     socket.once('connect', () => {
       initiator = new LinkInitiator(keys);
