@@ -137,8 +137,10 @@ export {
   type OldAuditRecords,
   readAuditChains,
   readAuditRecords,
+  readNewestAuditRecords,
   removeOldAuditRecords,
   type SealedAuditRecords,
+  storeAuditBytes,
 } from './upkeep/audit-records.ts';
 export { failWaitingEntries } from './upkeep/fail-waiting.ts';
 export { forget } from './upkeep/forget.ts';

@@ -15,6 +15,7 @@ interface Flags extends ExportFlags {
   stateDir?: string;
   store?: Store;
   heads?: string;
+  allowRemovedEarly?: boolean;
   json?: boolean;
 }
 
@@ -38,6 +39,12 @@ export function registerAudit(program: Command, context: Context): void {
       new Option('--heads <file>', 'heads that `audit heads` printed, instead of those in Redis').env(
         'SHELLFLEET_AUDIT_HEADS',
       ),
+    )
+    .addOption(
+      new Option(
+        '--allow-removed-early',
+        'accept that records were removed before their time, because there were too many',
+      ).env('SHELLFLEET_AUDIT_ALLOW_REMOVED_EARLY'),
     )
     .addOption(jsonFlag())
     .action((flags: Flags) => verify(context, flags));
@@ -81,7 +88,12 @@ async function verify(context: Context, flags: Flags): Promise<void> {
       `No head is kept of these hosts, so records that were cut off are not found: ${uncompared.join(', ')}.`,
     );
   const tampered = findings.filter(isTampering).length;
-  if (tampered > 0) setExitCode(TAMPERED);
+  const isUnexplained = !flags.allowRemovedEarly && findings.some(({ type }) => type === 'removed-early');
+  if (tampered > 0 || isUnexplained) setExitCode(TAMPERED);
+  if (isUnexplained)
+    terminal.say(
+      'Records were removed before their time. Who can make hosts record much can have it so: accept it with --allow-removed-early.',
+    );
   const records = (files?.records ?? 0) + (stream?.records ?? 0);
   const chains = (files?.chains ?? 0) + (stream?.chains.length ?? 0);
   terminal.say(

@@ -6,7 +6,8 @@ import { parseTime } from './units.ts';
 
 // EXPORT-1. Each line has its position: the entry in Redis and the number of the record in it. An export that goes on
 //     behind the position of the last whole line that was taken has no gap, and no line twice.
-// EXPORT-2. What is missing in a chain is told on stderr, and the export goes on.
+// EXPORT-2. An entry that somebody has added again is left out: its records are printed once, and make no gap.
+// EXPORT-3. What is missing in a chain is told on stderr, and the export goes on.
 
 export interface ExportFlags {
   follow?: boolean;
@@ -43,6 +44,10 @@ export async function exportStream(
       continue;
     }
     const next = (newest.get(entry.chain) ?? entry.first - 1) + 1;
+    if (entry.first < next) {
+      terminal.say(`The entry ${entry.id} is left out: records of ${entry.chain} up to ${next - 1} were before it.`);
+      continue;
+    }
     if (entry.first > next) terminal.say(`Records ${next} to ${entry.first - 1} of ${entry.chain} are missing.`);
     newest.set(entry.chain, entry.first + lines.length - 1);
     const keys = auditKeys(sealKeys, { namespace, ...name });

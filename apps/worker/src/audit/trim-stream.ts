@@ -4,6 +4,7 @@ import {
   type OldAuditRecords,
   readAuditChains,
   removeOldAuditRecords,
+  storeAuditBytes,
 } from '@shellfleet/mailbox';
 import { type AuditChainName, parseAuditChain } from '@shellfleet/protocol';
 import {
@@ -15,11 +16,14 @@ import {
 } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../log/logger.ts';
+import { isBehind, measureStream } from './measure-stream.ts';
 
 // TRIM-1. Records are removed if they are older than the retention, or the oldest ones while the stream is too large.
 //     The latter are counted in the mark of their chain, and reported.
 // TRIM-2. Age, number and order come from the authenticated records, not from their ids. So nobody without a seal key
 //     can have records removed as old ones, or have a mark made about records that a host has not seen.
+// TRIM-3. The size that Redis has of the stream only tells when to count. What is removed for the size follows from
+//     the authenticated records, each once. So nobody without a seal key can have them removed before their time.
 
 /** Number of entries that are looked at together. */
 const AT_ONCE = 32;
@@ -39,13 +43,26 @@ export interface TrimStreamDeps {
 
 /** Removes records that are too old or too many from the stream in Redis. */
 export async function trimStream(deps: TrimStreamDeps): Promise<void> {
-  const before = Date.now() - deps.retentionMs;
+  const { redis, namespace, retentionMs, maxBytes } = deps;
+  const before = Date.now() - retentionMs;
+  const told = await removeOldest(deps, before);
+  if (told <= maxBytes) return;
+  const { bytes, surplus } = await measureStream(deps, maxBytes);
+  if (surplus !== undefined) await removeOldest(deps, before, surplus);
+  await storeAuditBytes(redis, namespace, bytes);
+}
+
+/**
+ * Removes the oldest records while they are too old, or not behind the entry `surplus`. Returns the size that Redis has
+ * of the stream.
+ */
+async function removeOldest(deps: TrimStreamDeps, before: number, surplus?: string): Promise<number> {
   // Mostly the oldest entry stays, and no other one is looked at.
   for (let most = 1; ; most = AT_ONCE) {
-    const listed = await listOldAuditRecords(deps.redis, deps.namespace, most);
-    const chosen = choose(deps, listed, before);
-    if (chosen.length === 0 || !(await remove(deps, chosen, listed.streamMark, before))) return;
-    if (chosen.length < listed.oldest.length) return;
+    const { bytes, oldest, streamMark } = await listOldAuditRecords(deps.redis, deps.namespace, most);
+    const chosen = choose(deps, oldest, before, surplus);
+    if (chosen.length === 0 || !(await remove(deps, chosen, streamMark, before))) return bytes;
+    if (chosen.length < oldest.length) return bytes;
   }
 }
 
@@ -58,19 +75,18 @@ interface Chosen {
 }
 
 function choose(
-  { namespace, sealer, maxBytes }: TrimStreamDeps,
-  { bytes, oldest }: { bytes: number; oldest: readonly OldAuditRecords[] },
+  { namespace, sealer }: TrimStreamDeps,
+  oldest: readonly OldAuditRecords[],
   before: number,
+  surplus: string | undefined,
 ): Chosen[] {
   const chosen: Chosen[] = [];
-  let left = bytes;
   for (const entry of oldest) {
     const chain = parseAuditChain(entry.chain);
     const lines = chain && openAuditRecords(sealer, namespace, { ...entry, chain });
     const at = parseAuditLine(lines?.at(-1) ?? '', [])?.record.at;
     const isEarly = (at === undefined ? Number.parseInt(entry.id, 10) : Date.parse(at)) >= before;
-    if (isEarly && left <= maxBytes) return chosen;
-    left -= entry.sealed.length;
+    if (isEarly && (surplus === undefined || isBehind(entry.id, surplus))) return chosen;
     chosen.push({ entry, chain, count: lines?.length ?? 0, isEarly });
   }
   return chosen;
@@ -99,6 +115,7 @@ async function remove(
     namespace,
     chosen.map(({ entry }) => entry),
     {
+      bytes: chosen.reduce((sum, { entry, count }) => sum + (count > 0 ? entry.sealed.length : 0), 0),
       streamMark: isAged ? marks.ofStream(Math.max(before, marks.readStream(streamMark))) : streamMark,
       chainMarks: new Map([...removed].map(([name, { chain, ...of }]) => [name, marks.ofChain(chain, of)])),
     },

@@ -71,24 +71,30 @@ export async function listOldAuditRecords(
     const [id = '', chain = '', first, sealed = '', mark = ''] = fields.slice(at, at + LISTED);
     oldest.push({ id, chain, first: asNumber(first), sealed, mark });
   }
-  return { bytes: asNumber(bytes), streamMark: streamMark ?? '', oldest };
+  // Whoever lists has to count what somebody has overwritten with no number.
+  const size = Number(bytes);
+  return { bytes: Number.isNaN(size) ? Number.POSITIVE_INFINITY : size, streamMark: streamMark ?? '', oldest };
 }
 
 /**
- * Removes the oldest records, those in `records`, and stores marks of the stream and of their chains. Returns false if
- * another host has removed some of them.
+ * Removes the oldest records, those in `records`, takes `bytes` off the size of the stream, and stores marks of the
+ * stream and of their chains. Returns false if another host has removed some of them.
  */
 export async function removeOldAuditRecords(
   redis: Redis,
   namespace: string,
   records: readonly OldAuditRecords[],
-  { streamMark, chainMarks }: { streamMark: string; chainMarks: ReadonlyMap<string, string> },
+  { bytes, streamMark, chainMarks }: { bytes: number; streamMark: string; chainMarks: ReadonlyMap<string, string> },
 ): Promise<boolean> {
   const [from, through] = [records[0], records.at(-1)];
   if (from === undefined || through === undefined) return true;
-  const bytes = records.reduce((sum, { sealed }) => sum + sealed.length, 0);
   const args = [from.id, through.id, bytes, streamMark, ...[...chainMarks].flat()];
   return (await runScript(redis, removeOld, keysOf(namespace), args)) === 1;
+}
+
+/** Stores the size of the stream, after somebody has counted it. */
+export async function storeAuditBytes(redis: Redis, namespace: string, bytes: number): Promise<void> {
+  await redis.hset(fleetKeys(namespace).auditRemoved, 'bytes', bytes);
 }
 
 /** Forgets chains, and stores the mark of the stream. */
@@ -114,10 +120,23 @@ export async function readAuditRecords(
   most: number,
 ): Promise<SealedAuditRecords[]> {
   const entries = await redis.xrange(fleetKeys(namespace).auditRecords, from, '+', 'COUNT', most);
-  return entries.map(([id, fields]) => {
-    const named = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])));
-    return { id, chain: named.get('c') ?? '', first: asNumber(named.get('f')), sealed: named.get('d') ?? '' };
-  });
+  return entries.map(toSealedRecords);
+}
+
+/** Reads up to `most` entries of the stream, the newest first, from an id, or before it with `(` before the id. */
+export async function readNewestAuditRecords(
+  redis: Redis,
+  namespace: string,
+  from: string,
+  most: number,
+): Promise<SealedAuditRecords[]> {
+  const entries = await redis.xrevrange(fleetKeys(namespace).auditRecords, from, '-', 'COUNT', most);
+  return entries.map(toSealedRecords);
+}
+
+function toSealedRecords([id, fields]: [id: string, fields: string[]]): SealedAuditRecords {
+  const named = new Map(fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1] ?? ''] as const] : [])));
+  return { id, chain: named.get('c') ?? '', first: asNumber(named.get('f')), sealed: named.get('d') ?? '' };
 }
 
 /** A chain of the audit in Redis, as far as it is known without its records. */

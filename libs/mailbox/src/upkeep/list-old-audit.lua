@@ -4,7 +4,7 @@
 -- Returns {bytes of all records, mark of the stream or '', then of each entry: id, chain, first number, records, the
 --      chain's mark or ''}
 local bytes, stream = unpack(redis.call('HMGET', KEYS[3], 'bytes', 'stream'))
-local listed = {tonumber(bytes or 0), stream or ''}
+local listed = {bytes or '0', stream or ''}
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', ARGV[1])) do
   local fields = {}
   for i = 1, #entry[2], 2 do fields[entry[2][i]] = entry[2][i + 1] end
