@@ -49,7 +49,7 @@ const stage = cleanup.use(
   await openPodsStage({
     ...{ host: '127.0.0.1', keeperImage: IMAGE, sessionImage: IMAGE, slots: slotsFor(SESSIONS) },
     // Processes of this machine have no control groups, no filter, and a route to it.
-    unenforced: ['network', 'pids', 'memory', 'oomGroup', 'seccomp', 'exec'],
+    unenforced: ['network', 'pids', 'memory', 'seccomp', 'exec'],
   }),
 );
 const { server, fleet } = stage;
