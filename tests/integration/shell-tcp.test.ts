@@ -17,10 +17,42 @@ import { until } from '../support/until.ts';
 
 // The keeper listens, as in a Pod, and the test dials the address of its container.
 
-/** Returns a script that connects to each address, and prints what the keeper sends until it closes, at once. */
+/** Returns a script that connects to each address, and prints what the keeper sends until it resets, at once. */
 const connectTo = (...hosts: string[]) => `for host in ${hosts.join(' ')}; do
-  exec 3<>/dev/tcp/$host/${KEEPER_PORT} && timeout 0.7 cat <&3; echo "$host ended with $?"; exec 3<&-
+  exec 3<>/dev/tcp/$host/${KEEPER_PORT} && echo >&3 && timeout 0.7 cat <&3; echo "$host ended with $?"; exec 3<&-
 done`;
+const resetBy = (...hosts: string[]) => hosts.map((host) => `${host} ended with 1\n`).join('');
+
+/** Sends the keeper SIGTERMs that name no sender: with sigqueue's system call, and for input of a socket. */
+const FORGED_SIGNALS = `python3 - <<'END'
+import ctypes, fcntl, os, signal, socket, struct
+call = {'x86_64': 129, 'aarch64': 138}[os.uname().machine]
+info = struct.pack('iiiiii104x', signal.SIGTERM, 0, -1, 0, 0, os.getuid())
+print(ctypes.CDLL(None).syscall(call, 1, int(signal.SIGTERM), info))
+ours, other = socket.socketpair()
+F_SETSIG = 10
+fcntl.fcntl(ours, fcntl.F_SETOWN, 1)
+fcntl.fcntl(ours, F_SETSIG, int(signal.SIGTERM))
+fcntl.fcntl(ours, fcntl.F_SETFL, os.O_ASYNC)
+other.send(b'x')
+END
+kill -TERM 1`;
+
+/** Connects again and again, with a byte each, until the signal. Returns the number of connections. */
+async function flood(address: string, signal: AbortSignal): Promise<number> {
+  let count = 0;
+  const connectOften = async () => {
+    for (; !signal.aborted; count++) {
+      const socket = connect(KEEPER_PORT, address);
+      socket.on('error', () => {}); // dropped
+      socket.end('x');
+      socket.resume();
+      await new Promise((resolve) => socket.once('close', resolve));
+    }
+  };
+  await Promise.all(Array.from({ length: 64 }, connectOften));
+  return count;
+}
 
 /** Gives a container an address of IPv6. */
 async function openIpv6Network(container: string): Promise<AsyncDisposable & { address: string }> {
@@ -50,7 +82,8 @@ async function openIpv6Network(container: string): Promise<AsyncDisposable & { a
 }
 
 describe('a keeper that listens', () => {
-  const opened = useBox({ transport: 'tcp' });
+  const ofImage = { SF_TOKEN: 'x', SF_SYNC: '0', SF_DIRECTORY: '/none', SF_WORKSPACE: '1:1:/none', SF_EGRESS: '/none' };
+  const opened = useBox({ transport: 'tcp', env: ofImage });
 
   /** Connects to the address without a handshake, and returns how long the keeper holds the connection. */
   async function holdFor(address: string, first: Uint8Array): Promise<number> {
@@ -63,7 +96,7 @@ describe('a keeper that listens', () => {
     return performance.now() - began;
   }
 
-  test('leaves none of its variables to the shell', async () => {
+  test('leaves none of its variables to the shell, and obeys none of its image', async () => {
     expect(await opened.client.run('env | grep ^SF_; cat /proc/1/environ 2>/dev/null')).toMatchObject({ out: '' });
   });
 
@@ -108,10 +141,11 @@ describe('a keeper that listens', () => {
   test('is not disturbed by peers without its keys, and drops them after a second', async () => {
     const { box } = opened;
     const client = new ShellClient(await box.connect());
-    const running = client.run('sleep 0.3; for i in 1 2 3; do echo $i; sleep 0.3; done');
+    const running = client.run('sleep 0.3; for i in 1 2 3; do echo $i; sleep 0.6; done');
     const others = [{ ...box.keys, psk: makeLinkKeys().psk }, makeLinkKeys()];
+    // After a second the places of peers of earlier tests are free.
     const dialled = others.map((keys) =>
-      box.dial(AbortSignal.timeout(300), { keys }).catch((error: Error) => error.name),
+      box.dial(AbortSignal.timeout(1_000), { keys }).catch((error: Error) => error.name),
     );
     expect(await Promise.all(dialled)).toEqual(['TimeoutError', 'TimeoutError']);
     const wrong = [Buffer.alloc(50), Buffer.alloc(70_000, 0xff), Buffer.from('GET / HTTP/1.1\r\n\r\n'.repeat(5))];
@@ -124,14 +158,64 @@ describe('a keeper that listens', () => {
     expect(client.disconnected).toBeUndefined();
   });
 
+  test('keeps a peer that has shown the psk when strangers come after it', async () => {
+    const { box } = opened;
+    const address = await box.address();
+    const sent = async (first: Uint8Array) => {
+      const socket = connect(KEEPER_PORT, address);
+      socket.on('error', () => {}); // dropped
+      await new Promise((resolve) => socket.write(first, resolve));
+      return socket;
+    };
+    await box.container.pause(); // so that the keeper finds all of them at once
+    try {
+      const shown = await sent(forgedOpening(new NoiseForger(box.keys)));
+      const strangers = await Promise.all(Array.from({ length: 8 }, () => sent(Buffer.alloc(3))));
+      const replied = Promise.race([
+        once(shown, 'data').then(() => 'a reply'),
+        once(shown, 'close').then(() => 'none'),
+      ]);
+      await box.container.unpause();
+      expect(await replied).toBe('a reply');
+      for (const socket of [shown, ...strangers]) socket.destroy();
+    } finally {
+      await box.container.unpause().catch(() => {}); // has happened
+    }
+  });
+
+  test('serves its worker and takes another one during a flood of strangers', async () => {
+    const { box } = opened;
+    const client = new ShellClient(await box.connect());
+    const over = new AbortController();
+    const flooded = flood(await box.address(), over.signal);
+    try {
+      const script = 'for i in 1 2 3; do echo $i; sleep 0.1; done';
+      expect(await client.run(script)).toMatchObject({ out: '1\n2\n3\n' });
+      expect(client.disconnected).toBeUndefined();
+      const next = new ShellClient(await box.connect({ signal: AbortSignal.timeout(5_000) }));
+      expect(await next.run('echo taken')).toMatchObject({ out: 'taken\n' });
+    } finally {
+      over.abort();
+    }
+    expect(await flooded).toBeGreaterThan(100);
+  });
+
+  test('does not take a signal of its session for one from outside', async () => {
+    const client = new ShellClient(await opened.box.connect());
+    expect(await client.run(FORGED_SIGNALS)).toMatchObject({ out: '0\n', err: '' });
+    expect(await client.run('echo kept')).toMatchObject({ out: 'kept\n' });
+  });
+
   test('refuses connections from its own network namespace', async () => {
     const client = new ShellClient(await opened.box.connect());
     const address = await opened.box.address();
     const { out } = await client.run(connectTo('127.0.0.1', '127.1.2.3', address));
-    expect(out).toBe(['127.0.0.1', '127.1.2.3', address].map((host) => `${host} ended with 0\n`).join(''));
+    expect(out).toBe(resetBy('127.0.0.1', '127.1.2.3', address));
     const fromOtherLoopback = `socket.create_connection(('127.0.0.1', ${KEEPER_PORT}), 0.7, ('127.9.9.9', 0))`;
-    const received = await client.run(`python3 -c "import socket; print(${fromOtherLoopback}.recv(9))"`);
-    expect(received).toMatchObject({ out: "b''\n", err: '' });
+    const received = await client.run(
+      `python3 -c "import socket; s = ${fromOtherLoopback}; s.send(b'x'); print(s.recv(9))" 2>&1 | tail -n 1`,
+    );
+    expect(received.out).toMatch(/^ConnectionResetError/);
   });
 
   test('listens for IPv6, and refuses its own addresses there', async ({ skip }) => {
@@ -140,7 +224,7 @@ describe('a keeper that listens', () => {
     await using network = await openIpv6Network(box.container.id).catch(() => undefined);
     if (network === undefined) return skip('the engine makes no network with IPv6');
     const { out } = await client.run(connectTo('::1', network.address));
-    expect(out).toBe(['::1', network.address].map((host) => `${host} ended with 0\n`).join(''));
+    expect(out).toBe(resetBy('::1', network.address));
     const wire = await box.dial(AbortSignal.timeout(10_000), { host: network.address });
     wire.close();
   });

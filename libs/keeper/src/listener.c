@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 enum { WAITING_PEERS = 4, PEERS = WAITING_PEERS + 1, PROVE_WITHIN_MS = 1000, BACKLOG = 16 };
+enum { ACCEPTS_PER_TURN = BACKLOG, DEFER_SECONDS = 1, PAUSE_MS = 100 };
 
 enum State {
   FREE,
-  GREETING, // has not sent its first message
+  GREETING, // has not sent its first message, which shows the preshared key
   PROVING,  // has sent it, but no frame
   CLAIMING, // has proven itself and sent a CLAIM
   ANSWERED, // has got a refusal, and a moment to read it
@@ -36,6 +37,8 @@ typedef struct {
 static Peer peers[PEERS];
 static struct sockaddr_in6 where;
 static int listening = -1;
+static int accepts_left; // in this turn of the loop
+static uint64_t paused_until; // 0: connections are accepted
 
 static Peer *find_peer(enum State state) {
   for (int i = 0; i < PEERS; i++)
@@ -51,44 +54,24 @@ static void drop(Peer *peer) {
   peer->state = FREE;
 }
 
-// Returns room for one more peer, and drops the oldest for it when there are enough.
-static Peer *make_room(void) {
+static Peer *find_oldest(enum State from, enum State to) {
   Peer *oldest = 0;
-  int waiting = 0;
   for (int i = 0; i < PEERS; i++) {
-    if (!is_waiting(&peers[i])) continue;
-    waiting++;
+    if (peers[i].state < from || peers[i].state > to) continue;
     if (!oldest || peers[i].number < oldest->number) oldest = &peers[i];
   }
-  if (waiting == WAITING_PEERS) drop(oldest);
-  return find_peer(FREE);
+  return oldest;
 }
 
-static void add_peer(int fd) {
-  static uint64_t peers_so_far;
-  Peer *peer = make_room();
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // a failure costs time and nothing else
-  peer->state = GREETING;
-  peer->fd = fd;
-  peer->number = ++peers_so_far;
-  peer->accepted_at = now_ms();
-  if (!events_add(fd, EPOLLIN, LINK_PEERS)) drop(peer);
-}
-
-static void accept_all(void) {
-  for (;;) {
-    struct sockaddr_storage address = {0};
-    socklen_t n = sizeof address;
-    const int fd = accept4(listening, (struct sockaddr *)&address, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && (errno == ECONNABORTED || errno == EINTR)) continue;
-    if (fd < 0) {
-      if (errno != EAGAIN) log_failure("accepting a connection");
-      return;
-    }
-    if (address_is_own((struct sockaddr *)&address)) close(fd);
-    else add_peer(fd);
+// Returns room for one more peer. If it has to drop one for it, that is the oldest of those that have shown nothing.
+static Peer *make_room(void) {
+  int waiting = 0;
+  for (int i = 0; i < PEERS; i++) waiting += is_waiting(&peers[i]);
+  if (waiting == WAITING_PEERS) {
+    Peer *stranger = find_oldest(GREETING, GREETING);
+    drop(stranger ? stranger : find_oldest(PROVING, ANSWERED));
   }
+  return find_peer(FREE);
 }
 
 // Lets a peer make its next steps towards a claim. Drops it at a wrong one.
@@ -104,9 +87,55 @@ static void advance(Peer *peer) {
   else if (peeked) drop(peer);
 }
 
+static void add_peer(int fd) {
+  static uint64_t peers_so_far;
+  Peer *peer = make_room();
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on); // a failure costs time and nothing else
+  peer->state = GREETING;
+  peer->fd = fd;
+  peer->number = ++peers_so_far;
+  peer->accepted_at = now_ms();
+  // What has arrived with the connection is read before a later one can take its place.
+  if (events_add(fd, EPOLLIN, LINK_PEERS)) advance(peer);
+  else drop(peer);
+}
+
+// Stops accepting for a moment. The socket stays readable, so that the loop would otherwise never rest.
+static void pause_accepting(void) {
+  static int has_told;
+  if (!has_told++) log_failure("accepting a connection"); // once, since it may last
+  accepts_left = 0;
+  if (events_change(listening, 0, LINK_PEERS)) paused_until = now_ms() + PAUSE_MS;
+}
+
+// Returns the ms until connections are accepted again, or -1 if they are now.
+static int resume_accepting(void) {
+  const uint64_t now = now_ms();
+  if (now < paused_until) return (int)(paused_until - now);
+  accepts_left = ACCEPTS_PER_TURN;
+  if (paused_until && !events_change(listening, EPOLLIN, LINK_PEERS)) return PAUSE_MS;
+  paused_until = 0;
+  return -1;
+}
+
+// Accepts what waits, but not all of a flood: the loop has other things to do.
+static void accept_some(void) {
+  for (; accepts_left > 0; accepts_left--) {
+    struct sockaddr_storage address = {0};
+    socklen_t n = sizeof address;
+    const int fd = accept4(listening, (struct sockaddr *)&address, &n, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && errno == EAGAIN) return;
+    if (fd < 0 && errno != ECONNABORTED && errno != EINTR) return pause_accepting();
+    if (fd < 0) continue;
+    if (address_is_own((struct sockaddr *)&address)) close(fd);
+    else add_peer(fd);
+  }
+}
+
 static const Header *next_claim(void) {
-  accept_all();
   for (int i = 0; i < PEERS; i++) advance(&peers[i]);
+  accept_some();
   const Peer *peer = find_peer(CLAIMING);
   return peer ? &peer->claim : 0;
 }
@@ -131,7 +160,7 @@ static void refuse(const uint8_t *bytes, size_t n) {
 
 static int tick(void) {
   const uint64_t now = now_ms();
-  int wake = -1;
+  int wake = resume_accepting();
   for (int i = 0; i < PEERS; i++) {
     if (!is_waiting(&peers[i])) continue;
     const int left = (int)(peers[i].accepted_at + PROVE_WITHIN_MS - now);
@@ -211,7 +240,11 @@ const Transport *listener_open(void) {
     .tick = tick,
     .abandon = abandon,
   };
-  if (open_socket() && !listen(listening, BACKLOG) && events_add(listening, EPOLLIN, LINK_PEERS)) return &transport;
+  // The kernel keeps a connection to itself until the first bytes have arrived, so that silent peers take no place.
+  const int seconds = DEFER_SECONDS;
+  if (open_socket() && !setsockopt(listening, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds) &&
+      !listen(listening, BACKLOG) && events_add(listening, EPOLLIN, LINK_PEERS))
+    return &transport;
   log_failure("listening for workers");
   return 0;
 }

@@ -4,7 +4,8 @@
 //
 //   keeper <socket path | - | tcp:[address:]port> [shell [argument ...]]
 //   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS, SF_UNCLAIMED_MS;
-//     for - without SF_TOKEN both are the first line of stdin; for tcp SF_LINK_KEY and SF_LINK_PSK (hex) instead
+//     for - without SF_TOKEN both are the first line of stdin; for tcp only SF_LINK_KEY and SF_LINK_PSK (hex) instead,
+//     and SF_UNCLAIMED_MS
 //   keeper --install <path>: copies itself there
 //   keeper hold: what the keeper starts when its shell has closed descriptors
 //
@@ -139,12 +140,17 @@ static void on_frame(const Header *header, const uint8_t *payload) {
   }
 }
 
+// Returns whether the signal came from outside this pid namespace: its sender has no number here. A process inside can
+// send one without a number too, such as with F_SETSIG, but then the code is another one.
+static int is_from_outside(const struct signalfd_siginfo *signal) {
+  return signal->ssi_pid == 0 && (signal->ssi_code == SI_USER || signal->ssi_code == SI_KERNEL);
+}
+
 static void on_signals(void) {
   struct signalfd_siginfo signal;
   while (read(signals, &signal, sizeof signal) > 0) {
-    // Only a SIGTERM from outside this pid namespace has no sender. A kubelet kills the Pod when its grace is over, so
-    // the entry may run until then; `docker stop` leaves less time.
-    if (signal.ssi_signo != SIGTERM || signal.ssi_pid != 0) continue;
+    // A kubelet kills the Pod when its grace is over, so the entry may run until then; `docker stop` leaves less time.
+    if (signal.ssi_signo != SIGTERM || !is_from_outside(&signal)) continue;
     if (is_in_pod) closing_begin_after_entry(STOP_MS);
     else closing_begin(STOP_MS);
   }
@@ -272,6 +278,12 @@ static void stay_silent(void) {
   if (null > 2) close(null);
 }
 
+// Removes the variables that no Pod has: these are of its image, which does not decide what the keeper does.
+static void forget_variables_of_image(void) {
+  static const char *const names[] = {"SF_TOKEN", "SF_SYNC", "SF_DIRECTORY", "SF_WORKSPACE", "SF_EGRESS"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+}
+
 static const Transport *open_transport(enum TransportKind kind, const char *address) {
   if (kind == OVER_STDIO) return transport_stdio();
   if (kind == OVER_SOCKET) return transport_socket(address);
@@ -286,7 +298,10 @@ int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "--install")) return install(argv[2]);
   const enum TransportKind kind = argc < 2 ? OVER_SOCKET : transport_kind(argv[1]);
   is_in_pod = kind == OVER_TCP;
-  if (is_in_pod) stay_silent();
+  if (is_in_pod) {
+    stay_silent();
+    forget_variables_of_image();
+  }
   if (argc < 2 || (kind == OVER_TCP && !listener_parse(argv[1] + strlen("tcp:"))))
     refuse_to_start(EXIT_USAGE, "usage: keeper <socket path | - | tcp:[address:]port> [shell [argument ...]]");
   // Without a separate pid namespace the sweeps would reach other processes. If Bubblewrap or Codex is the
