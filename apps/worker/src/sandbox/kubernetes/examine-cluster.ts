@@ -1,4 +1,4 @@
-import { ApiClient, type ApiTimes } from './api/api-client.ts';
+import { type ApiBounds, ApiClient } from './api/api-client.ts';
 import type { ApiSettings } from './api/credentials.ts';
 import { toClusterError } from './cluster-errors.ts';
 import { podSchema } from './pod-schema.ts';
@@ -6,7 +6,7 @@ import { readPodState } from './pod-state.ts';
 import { PODS } from './pods.ts';
 
 /** Returns what a worker with these settings sees in its cluster, as a sentence. Throws SANDBOX_UNAVAILABLE. */
-export async function examineCluster(api: ApiSettings, namespace: string, times?: ApiTimes): Promise<string> {
+export async function examineCluster(api: ApiSettings, namespace: string, times?: ApiBounds): Promise<string> {
   const client = new ApiClient(api, namespace, times);
   try {
     const { items } = await client.list(PODS, 'app.kubernetes.io/managed-by=shellfleet', podSchema);

@@ -21,7 +21,7 @@ import type {
   SpareSandbox,
   SpareSandboxes,
 } from '../sandbox.ts';
-import { ApiClient, type ApiResource, type ApiTimes } from './api/api-client.ts';
+import { type ApiBounds, ApiClient, type ApiResource } from './api/api-client.ts';
 import { isNoObject } from './api/api-errors.ts';
 import type { ApiSettings } from './api/credentials.ts';
 import { assignPod } from './assign-pod.ts';
@@ -66,7 +66,7 @@ export interface KubernetesSandboxesOptions {
   /** `host:port` of what no Pod may reach besides the API server and other Pods. */
   probes?: readonly string[];
   logger?: Logger;
-  apiTimes?: ApiTimes;
+  apiTimes?: ApiBounds;
   /** Factor of the times between attempts to create a Pod. Default: 1. */
   slowness?: number;
 }

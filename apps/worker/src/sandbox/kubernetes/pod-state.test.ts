@@ -15,10 +15,26 @@ describe('readPodState', () => {
     expect(readPodState(podWith(RUNNING))).toEqual({ type: 'running', address: '10.1.2.3' });
   });
 
+  test.each(['10.1.2.3', '192.0.2.1', 'fd00::2', '2001:db8::1'])('takes the address %s', (podIP) => {
+    expect(readPodState(podWith({ ...RUNNING, podIP }))).toEqual({ type: 'running', address: podIP });
+  });
+
+  test.each([
+    ...['127.0.0.1', '127.9.9.9', '0.0.0.0', '169.254.169.254', '::1', '::', 'fe80::1', 'fe80::1%eth0'],
+    ...['::ffff:127.0.0.1', '::ffff:7f00:1', 'localhost', 'redis.other.svc', '10.1.2', '10.1.2.3:22', ''],
+  ])('does not take %j for the address of a Pod', (podIP) => {
+    expect(readPodState(podWith({ ...RUNNING, podIP }))).toMatchObject({ type: 'pending' });
+  });
+
   test.each<[string, Pod, string | undefined]>([
     ['nothing yet', podWith({}), undefined],
     ['its node', pending(containersWith(waiting('PodInitializing'), waiting('ContainerCreating'))), undefined],
     ['an address', podWith({ ...RUNNING, podIP: undefined }), undefined],
+    [
+      'an address elsewhere',
+      podWith({ ...RUNNING, podIP: '127.0.0.1' }),
+      'its Pod has no address that can be dialled: 127.0.0.1',
+    ],
     [
       'a node with room',
       pending({

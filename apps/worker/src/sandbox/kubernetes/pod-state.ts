@@ -1,3 +1,4 @@
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import { SHELL_CONTAINER } from '@shellfleet/policy';
 import type { SandboxDeath } from '../sandbox.ts';
 import type { ContainerStatus, Pod } from './pod-schema.ts';
@@ -29,6 +30,13 @@ const PASSES = /deadline exceeded|is reserved for/i;
 /** Words of an eviction for the storage of the Pod or of its node. */
 const STORAGE = /ephemeral(?:-| local )storage|EmptyDir volume/i;
 const MOST_WORDS = 500;
+/** Addresses that no Pod has for others: where they lead depends on who dials them. */
+const NO_PODS = new BlockList();
+NO_PODS.addSubnet('0.0.0.0', 8, 'ipv4');
+NO_PODS.addSubnet('127.0.0.0', 8, 'ipv4');
+NO_PODS.addSubnet('169.254.0.0', 16, 'ipv4');
+NO_PODS.addSubnet('::', 127, 'ipv6');
+NO_PODS.addSubnet('fe80::', 10, 'ipv6');
 
 /** Returns the state of a Pod that is there. */
 export function readPodState(pod: Pod): PodState {
@@ -36,9 +44,16 @@ export function readPodState(pod: Pod): PodState {
   const shell = shellOf(pod);
   if (isOver(pod) || shell?.state.terminated !== undefined) return readEnd(pod);
   if (shell?.state.running !== undefined && status.podIP !== undefined) {
-    return { type: 'running', address: status.podIP };
+    if (isDialled(status.podIP)) return { type: 'running', address: status.podIP };
+    return { type: 'pending', waitsFor: join('its Pod has no address that can be dialled', status.podIP) };
   }
   return findRefusal(pod) ?? { type: 'pending', waitsFor: waitsFor(pod) };
+}
+
+/** Tells whether a worker may dial what the API server names: an address, and not one of the worker's machine. */
+function isDialled(address: string): boolean {
+  if (isIP(address) === 0 || address.includes('%')) return false;
+  return !NO_PODS.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
 /** Tells whether the kubelet has ended a Pod, and told why. */

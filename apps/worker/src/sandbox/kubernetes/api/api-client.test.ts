@@ -8,7 +8,7 @@ import {
   sendEvents,
   startScriptedApi,
 } from '../../../../test-support/scripted-api.ts';
-import { ApiClient, type ApiTimes } from './api-client.ts';
+import { type ApiBounds, ApiClient } from './api-client.ts';
 import { ApiUnreachable, isAlreadyThere, isNoObject } from './api-errors.ts';
 
 const PODS = { group: '/api/v1', plural: 'pods' };
@@ -22,10 +22,10 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-async function stage(replies: ApiReply[], times?: ApiTimes): Promise<{ api: ScriptedApi; client: ApiClient }> {
+async function stage(replies: ApiReply[], bounds?: ApiBounds): Promise<{ api: ScriptedApi; client: ApiClient }> {
   const api = await startScriptedApi(...replies);
   opened.push({ close: () => api[Symbol.asyncDispose]() });
-  const client = new ApiClient(api.settings, 'shells', times);
+  const client = new ApiClient(api.settings, 'shells', bounds);
   opened.push(client);
   return { api, client };
 }
@@ -53,6 +53,12 @@ describe('ApiClient', () => {
       ['DELETE', '/api/v1/namespaces/shells/pods/a', 'application/json', '{"gracePeriodSeconds":3}'],
     ]);
     expect(new Set(api.calls.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer first']));
+  });
+
+  test('keeps a name that is no part of a path from leaving its place', async () => {
+    const { api, client } = await stage([replyWith(pod('a'))]);
+    await client.get(PODS, '../secrets/a?b', schema);
+    expect(api.calls[0]?.url.href).toBe('https://api/api/v1/namespaces/shells/pods/..%2Fsecrets%2Fa%3Fb');
   });
 
   test('joins the pages of a list', async () => {
@@ -168,6 +174,30 @@ describe('ApiClient', () => {
   test('refuses a reply that is not an object of the API', async () => {
     const { client } = await stage([replyWith({ metadata: {} })]);
     await expect(client.get(PODS, 'a', schema)).rejects.toThrow(/^the reply is not one of an API server:/);
+  });
+});
+
+describe('the bounds of ApiClient', () => {
+  test.each<[string, ApiReply]>([
+    ['a reply', (response) => response.end('x'.repeat(101))],
+    ['a refusal', (response) => response.writeHead(500).end('x'.repeat(101))],
+  ])('end %s that is too long', async (_case, reply) => {
+    const { client } = await stage([reply], { mostBytes: 100 });
+    const error = new ApiUnreachable('the reply broke off: it has over 100 bytes');
+    await expect(client.get(PODS, 'a', schema)).rejects.toEqual(error);
+  });
+
+  test('let a reply of the most bytes pass', async () => {
+    const reply = JSON.stringify(pod('a'));
+    const { client } = await stage([(response) => response.end(reply)], { mostBytes: reply.length });
+    expect(await client.get(PODS, 'a', schema)).toEqual({ metadata: { name: 'a' } });
+  });
+
+  test('end a list that has no end', async () => {
+    const { api, client } = await stage([list(['a', 'b'], 'more')], { mostObjects: 5 });
+    const error = new ApiUnreachable('a list has over 5 objects');
+    await expect(client.list(PODS, 'fleet=x', schema)).rejects.toEqual(error);
+    expect(api.calls).toHaveLength(3);
   });
 });
 

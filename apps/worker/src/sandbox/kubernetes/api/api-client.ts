@@ -10,7 +10,7 @@ import { readEvents, type WatchEvent } from './watch-events.ts';
 // A client of the API server for the objects of one namespace: five verbs and a watch (docs/adr/0044). Only the fields
 // that a caller's schema names are kept.
 //
-// API-1. Every call ends: with the server's reply, or at its deadline.
+// API-1. Every call ends: with the server's reply, or at its deadline. What it keeps of replies is bounded.
 // API-2. A call that the server refused with a time to wait is repeated after that time, and one that it refused for
 //        an old token is repeated once with the token that is in the file.
 
@@ -20,6 +20,10 @@ const IDLE_TIMEOUT_MS = 150_000;
 /** Time after which the server ends a watch, if nothing else does. */
 const WATCH_SECONDS = 300;
 const PAGE_SIZE = 500;
+/** Most bytes of a reply. A server stores no object over 1.5 MB, and 500 Pods of usual size are 5 MB. */
+const MOST_BYTES = 64 * 2 ** 20;
+/** Most objects of a list. A fleet has some thousand Pods. */
+const MOST_OBJECTS = 50_000;
 const JSON_TYPE = 'application/json';
 
 export interface ApiResource {
@@ -28,9 +32,11 @@ export interface ApiResource {
   plural: string;
 }
 
-export interface ApiTimes {
+export interface ApiBounds {
   callTimeoutMs?: number;
   idleTimeoutMs?: number;
+  mostBytes?: number;
+  mostObjects?: number;
 }
 
 export interface ApiList<T> {
@@ -56,13 +62,14 @@ export class ApiClient {
   readonly #server: URL;
   readonly #namespace: string;
   readonly #credentials: Credentials;
-  readonly #times: Required<ApiTimes>;
+  readonly #bounds: Required<ApiBounds>;
 
-  constructor(settings: ApiSettings, namespace: string, times: ApiTimes = {}) {
+  constructor(settings: ApiSettings, namespace: string, bounds: ApiBounds = {}) {
     this.#server = new URL(settings.server);
     this.#namespace = namespace;
     this.#credentials = new Credentials(settings);
-    this.#times = { callTimeoutMs: CALL_TIMEOUT_MS, idleTimeoutMs: IDLE_TIMEOUT_MS, ...times };
+    const times = { callTimeoutMs: CALL_TIMEOUT_MS, idleTimeoutMs: IDLE_TIMEOUT_MS };
+    this.#bounds = { ...times, mostBytes: MOST_BYTES, mostObjects: MOST_OBJECTS, ...bounds };
   }
 
   create<T>(resource: ApiResource, body: unknown, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
@@ -98,6 +105,8 @@ export class ApiClient {
       try {
         const page = await this.#callFor(pageSchema, { method: 'GET', path, signal });
         for (const item of page.items ?? []) items.push(parse(schema, item));
+        const { mostObjects } = this.#bounds;
+        if (items.length > mostObjects) throw new ApiUnreachable(`a list has over ${mostObjects} objects`);
         const { resourceVersion, continue: more } = page.metadata;
         if (!more) return { items, resourceVersion };
         next = more;
@@ -124,10 +133,10 @@ export class ApiClient {
     const timeoutSeconds = String(Math.round(WATCH_SECONDS * (1 + Math.random())));
     const path = `${this.#path(resource)}?${new URLSearchParams({ ...query, timeoutSeconds })}`;
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(this.#tooLate()), this.#times.callTimeoutMs);
+    const timer = setTimeout(() => late.abort(this.#tooLate()), this.#bounds.callTimeoutMs);
     try {
       const response = await this.#open({ method: 'GET', path }, AbortSignal.any([signal, late.signal]));
-      return readEvents(response, schema, this.#times.idleTimeoutMs);
+      return readEvents(response, schema, this.#bounds.idleTimeoutMs);
     } finally {
       clearTimeout(timer);
     }
@@ -138,7 +147,7 @@ export class ApiClient {
   }
 
   #path({ group, plural }: ApiResource, name?: string): string {
-    return `${group}/namespaces/${this.#namespace}/${plural}${name === undefined ? '' : `/${name}`}`;
+    return `${group}/namespaces/${this.#namespace}/${plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`;
   }
 
   async #callFor<T>(schema: z.ZodType<T>, call: Call): Promise<T> {
@@ -148,13 +157,13 @@ export class ApiClient {
   /** Makes the call, again while the server asks for that (API-2). */
   async #call(call: Call): Promise<string> {
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(this.#tooLate()), this.#times.callTimeoutMs);
+    const timer = setTimeout(() => late.abort(this.#tooLate()), this.#bounds.callTimeoutMs);
     const signal = call.signal === undefined ? late.signal : AbortSignal.any([call.signal, late.signal]);
     let isTokenNew = false;
     try {
       for (;;) {
         try {
-          return await readText(await this.#open(call, signal));
+          return await readText(await this.#open(call, signal), this.#bounds.mostBytes);
         } catch (error) {
           if (!(error instanceof ApiRefusal)) signal.throwIfAborted();
           const isOldToken: boolean = isUnauthorized(error) && !isTokenNew;
@@ -197,7 +206,7 @@ export class ApiClient {
         });
         const { statusCode = 0 } = response;
         if (statusCode >= 200 && statusCode < 300) return response;
-        throw toRefusal(statusCode, await readText(response), response.headers['retry-after']);
+        throw toRefusal(statusCode, await readText(response, this.#bounds.mostBytes), response.headers['retry-after']);
       } catch (error) {
         if (error instanceof ApiRefusal || error instanceof ApiUnreachable) throw error;
         signal.throwIfAborted();
@@ -208,7 +217,7 @@ export class ApiClient {
   }
 
   #tooLate(): ApiUnreachable {
-    return new ApiUnreachable(`it took longer than ${this.#times.callTimeoutMs} ms`);
+    return new ApiUnreachable(`it took longer than ${this.#bounds.callTimeoutMs} ms`);
   }
 }
 
@@ -218,10 +227,18 @@ function repeatAfterMs(error: unknown): number | undefined {
   return error.statusCode === 429 || error.statusCode >= 500 ? error.retryAfterMs : undefined;
 }
 
-async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = await response.toArray().catch((cause: unknown) => {
+async function readText(response: IncomingMessage, mostBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > mostBytes) throw new Error(`it has over ${mostBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } catch (cause) {
     throw new ApiUnreachable(`the reply broke off: ${(cause as Error).message}`, { cause });
-  });
+  }
   return Buffer.concat(chunks).toString();
 }
 
