@@ -214,7 +214,7 @@ export const environmentSchema = z.object({
     .string()
     .min(1)
     .default('127.0.0.1')
-    .describe('Address of that port; default: 127.0.0.1, only for programs on this machine'),
+    .describe('Address of that port, `::` for all; default: 127.0.0.1, only for programs on this machine'),
   SHELLFLEET_SCALE_TOKEN: z
     .string()
     .min(16, 'must have at least 16 characters')

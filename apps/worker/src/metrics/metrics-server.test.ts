@@ -14,7 +14,7 @@ afterEach(async () => {
   log = '';
 });
 
-async function serve(watched: Partial<Watched> = {}, scaleToken: string | undefined = TOKEN): Promise<void> {
+async function serve(watched: Partial<Watched> = {}, scaleToken: string | undefined = TOKEN, host = '127.0.0.1') {
   const all: Watched = {
     metrics: async () => 'shellfleet_ready 1\n',
     contentType: 'text/plain; version=0.0.4',
@@ -30,7 +30,7 @@ async function serve(watched: Partial<Watched> = {}, scaleToken: string | undefi
       },
     },
   );
-  server = await serveMetrics({ port: 0, host: '127.0.0.1', scaleToken }, all, logger);
+  server = await serveMetrics({ port: 0, host, scaleToken }, all, logger);
 }
 
 async function ask(path: string, init?: RequestInit) {
@@ -108,6 +108,12 @@ describe('the port of a worker', () => {
     await ask('/healthz');
     await ask('/metrics');
     expect(reads).toBe(2);
+  });
+
+  test.each(['127.0.0.1', '[::1]'])('answers at %s when its address is ::', async (host) => {
+    await serve({}, TOKEN, '::');
+    const response = await fetch(`http://${host}:${server?.port}/healthz`);
+    expect(await response.text()).toBe('alive\n');
   });
 
   test('refuses other methods and paths', async () => {

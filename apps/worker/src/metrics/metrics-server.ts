@@ -66,13 +66,15 @@ export async function serveMetrics(
   // Also ends a connection whose client does not read its answer. A scrape waits for Redis for less.
   server.timeout = 3 * REQUEST_WITHIN_MS;
   const listening = once(server, 'listening');
-  server.listen(port, host);
+  // Without a host, Node.js listens at `::`, and at `0.0.0.0` on a machine without IPv6.
+  if (host === '::') server.listen(port);
+  else server.listen(port, host);
   await listening.catch((cause: NodeJS.ErrnoException) => {
     throw new ConfigError(`SHELLFLEET_METRICS_PORT: cannot listen on port ${port} of ${host} (${cause.code})`);
   });
-  const { port: actual } = server.address() as AddressInfo;
+  const { port: actual, address } = server.address() as AddressInfo;
   server.on('error', (err) => logger.warn({ err }, 'metrics.failed'));
-  logger.info({ 'server.address': host, 'server.port': actual }, 'metrics.listening');
+  logger.info({ 'server.address': address, 'server.port': actual }, 'metrics.listening');
   return {
     port: actual,
     async close() {

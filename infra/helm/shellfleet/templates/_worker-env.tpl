@@ -18,7 +18,7 @@
   "SHELLFLEET_CONFIG" "/etc/shellfleet/shellfleet.yaml"
   "SHELLFLEET_DEFAULT_IMAGE" (.Values.sessions.image | default (printf "shellfleet/session:%s" .Chart.AppVersion))
   "SHELLFLEET_LOG_LEVEL" .Values.workers.logLevel
-  "SHELLFLEET_METRICS_HOST" "0.0.0.0"
+  "SHELLFLEET_METRICS_HOST" "::"
   "SHELLFLEET_METRICS_PORT" (toString .Values.metrics.port)
   "SHELLFLEET_NAMESPACE" .Values.fleet.namespace
   "SHELLFLEET_POLICIES" "kubernetes"
