@@ -41,8 +41,8 @@ const FAILURES: ReadonlySet<Outcome> = new Set(['failure', 'timeout', 'lost', 'e
 /** Time for a keeper to connect. It normally needs milliseconds, and seconds on a busy machine. */
 const CONNECT_DEADLINE_MS = 15_000;
 /**
- * Time for a network that lets nothing through to a sandbox that runs, for example since its rules do not have the address
- * of a new worker yet.
+ * Time for a network that lets nothing through to a sandbox that runs, for example since its rules do not have the
+ * address of a new worker yet.
  */
 const REACH_DEADLINE_MS = 60_000;
 /** Time for the keeper of a pool's sandbox, which is connected, to answer its new owner. */

@@ -27,8 +27,8 @@ export interface PodProof {
 }
 
 /**
- * Throws SANDBOX_UNAVAILABLE with everything that falls short of the plan. Addresses that the Pod reaches are tried again
- * for some seconds, if nothing else falls short.
+ * Throws SANDBOX_UNAVAILABLE with everything that falls short of the plan. Addresses that the Pod reaches are tried
+ * again for some seconds, if nothing else falls short.
  */
 export async function provePod(
   of: PodProof,

@@ -70,7 +70,7 @@ describe('startPod', () => {
     expect(calls).toEqual(['create pods']);
   });
 
-  test('waits while the quota of the namespace is not counted or used up, and tells its words', async () => {
+  test('waits while a quota is not counted yet or used up, and tells its words', async () => {
     const { done, calls, words } = stage({ replies: [UNKNOWN_QUOTA, OVER_QUOTA], shown: [{ pod: podWith(RUNNING) }] });
     await done;
     const quota = 'exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10';
