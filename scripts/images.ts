@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { ensureMachine, saveImage, stopDocker, tagImage } from '@shellfleet/setup';
 import { toChartValues } from './images/chart-values.ts';
 import { docker } from './images/docker-program.ts';
-import { IMAGE_NAMES, type ImageName, makeImages } from './images/make-images.ts';
+import { IMAGE_NAMES, type ImageName, makeImage } from './images/make-images.ts';
 import { nameImage } from './images/name-image.ts';
 
 const usage = `usage: npm run -s images -- [--out DIR] [--registry PREFIX] [--names] [--only NAMES] [--session full|slim] [--tag TAG]
@@ -22,10 +22,14 @@ async function main(args: string[]): Promise<void> {
   const report = (line: string) => console.error(line);
   const machine = await ensureMachine(process.env, report);
   try {
-    const made = await makeImages({ machine, report, only, session });
     if (out !== undefined) await mkdir(out, { recursive: true });
     const named: Partial<Record<ImageName, string>> = {};
-    for (const [name, image] of made) {
+    const missing: string[] = [];
+    for (const name of only) {
+      const image = await makeImage(name, { machine, report, session }).catch((error: Error) => {
+        missing.push(`The image of ${name} is missing: ${error.message}`);
+      });
+      if (image === undefined) continue;
       const publicName = await nameImage(machine.engine.endpoint, { name, image, registry, tag });
       await tagImage(machine.engine.endpoint, image, publicName);
       named[name] = publicName;
@@ -35,6 +39,8 @@ async function main(args: string[]): Promise<void> {
     const values = toChartValues(named, { isLoaded: registry === undefined });
     if (out !== undefined) await writeFile(join(out, 'values.yaml'), values);
     process.stdout.write(values);
+    for (const line of missing) report(line);
+    if (missing.length > 0) process.exitCode = 1;
   } finally {
     if (machine.engine.startedHere) await stopDocker(process.env);
   }

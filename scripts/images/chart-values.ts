@@ -12,6 +12,7 @@ export function toChartValues(images: NamedImages, { isLoaded }: { isLoaded: boo
     (keeper || session) && `  pullPolicy: ${pullPolicy}`,
   ].filter(Boolean);
   const lines = [
+    `# Images for ${process.arch === 'arm64' ? 'arm64' : 'amd64'}.`,
     worker && `image: ${toPlace(worker, pullPolicy)}`,
     ...(ofSessions.length > 0 ? ['sessions:', ...ofSessions] : []),
     redis && `redis: { embedded: { image: '${redis}', pullPolicy: ${pullPolicy} } }`,

@@ -25,7 +25,14 @@ export interface MakeImagesOptions {
 
 /** Makes the images for the architecture of this machine. Returns their names on its engine. */
 export async function makeImages(options: MakeImagesOptions): Promise<[ImageName, string][]> {
-  const { machine, report, session, only, bases } = options;
+  const made: [ImageName, string][] = [];
+  for (const name of options.only) made.push([name, await makeImage(name, options)]);
+  return made;
+}
+
+/** Makes one of the images. Returns its name on the engine. */
+export async function makeImage(name: ImageName, options: Omit<MakeImagesOptions, 'only'>): Promise<string> {
+  const { machine, report, session, bases } = options;
   const deps = { endpoint: machine.engine.endpoint, env: process.env, root: checkoutRoot, report };
   const makers: Record<ImageName, () => Promise<string>> = {
     worker: () => ensureWorkerImage(deps, bases?.worker ?? machine.sessionImage),
@@ -36,7 +43,5 @@ export async function makeImages(options: MakeImagesOptions): Promise<[ImageName
     },
     redis: () => ensureRedisImage(deps),
   };
-  const made: [ImageName, string][] = [];
-  for (const name of only) made.push([name, await makers[name]()]);
-  return made;
+  return makers[name]();
 }

@@ -119,6 +119,7 @@ describe('images for clusters', () => {
 
     expect(stdout).toBe(
       [
+        `# Images for ${process.arch === 'x64' ? 'amd64' : process.arch}.`,
         'sessions:',
         `  keeper: { repository: '${prefix}/keeper', tag: '7' }`,
         '  pullPolicy: IfNotPresent',

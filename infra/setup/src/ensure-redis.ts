@@ -20,7 +20,7 @@ export type EnsureRedisOptions = {
 /** Redis that can be used until close(). A Redis that ensureRedis has started is stopped by close(). */
 export type Redis = AsyncDisposable & { readonly url: string; close(): Promise<void> };
 
-const publicRedisImage = 'redis:7-bookworm';
+export const publicRedisImage = 'redis:7-bookworm';
 
 /** Returns the given Redis, or starts one: a child process if redis-server is or can be installed, else a container. */
 export async function ensureRedis(options: EnsureRedisOptions): Promise<Redis> {

@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EnsureImageDeps } from './ensure-session-image.ts';
@@ -25,6 +25,8 @@ export async function ensureKeeperImage(
   try {
     await copyFile(dockerfile, join(directory, 'Dockerfile'));
     await copyFile(program, join(directory, 'keeper'));
+    // The user of the image is not its owner, whatever the umask of the checkout was.
+    await chmod(join(directory, 'keeper'), 0o555);
     await buildImage(endpoint, image, packDirectory(directory), {
       dockerfile: 'Dockerfile',
       platform: PLATFORMS[arch],
