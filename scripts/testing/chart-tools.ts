@@ -37,6 +37,17 @@ export async function chartTools(): Promise<ChartTools> {
   };
 }
 
+/**
+ * Returns helm and kubectl for a cluster: those that SHELLFLEET_HELM and SHELLFLEET_KUBECTL name, else the ones of the
+ * packages, which run on x64 Linux alone, else those of PATH.
+ */
+export async function clusterPrograms(env: NodeJS.ProcessEnv): Promise<Pick<ChartTools, 'helm' | 'kubectl'>> {
+  const { SHELLFLEET_HELM: helm, SHELLFLEET_KUBECTL: kubectl } = env;
+  if (helm && kubectl) return { helm, kubectl };
+  const packed = process.platform === 'linux' && process.arch === 'x64' ? await chartTools() : undefined;
+  return { helm: helm || (packed?.helm ?? 'helm'), kubectl: kubectl || (packed?.kubectl ?? 'kubectl') };
+}
+
 /** Installs in another directory and renames it, so that no other process finds a part of it. */
 async function install(directory: string): Promise<void> {
   const unfinished = `${directory}.${process.pid}`;

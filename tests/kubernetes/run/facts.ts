@@ -35,6 +35,27 @@ export async function readFacts(kubectl: Kubectl): Promise<string[]> {
   ];
 }
 
+/**
+ * Compares the architecture that the values of the images name with those of the nodes. Throws when no node has it,
+ * returns a warning when some have another.
+ */
+export async function checkArchitectures(kubectl: Kubectl, images: string): Promise<string[]> {
+  const nodes = await kubectl.list(nodeSchema, 'nodes').catch(() => []);
+  return compareArchitectures(
+    images,
+    nodes.map(({ status }) => status.nodeInfo.architecture),
+  );
+}
+
+export function compareArchitectures(images: string, ofNodes: readonly string[]): string[] {
+  const [, made] = /^# Images for (\w+)\./m.exec(images) ?? [];
+  const others = [...new Set(ofNodes.filter((architecture) => architecture !== made))].join(', ');
+  if (made === undefined || others === '') return [];
+  if (!ofNodes.includes(made))
+    throw new Error(`The images are for ${made}, the nodes are ${others}: run npm run images on such a machine.`);
+  return [`The images are for ${made}. Pods that get a node of ${others} fail.`];
+}
+
 /** Describes nodes that are alike in one line. */
 export function describeNodes(nodes: readonly Node[]): string[] {
   const counts = new Map<string, number>();

@@ -1,7 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command, Session } from '@shellfleet/client';
 import { type Installation, openClusterStage } from '../stage/cluster-stage.ts';
 
 /** Most properties that a cluster may lack one after another, since a refusal may hide the next. */
 const MOST_ROUNDS = 4;
+const FIRST_WITHIN_MS = 180_000;
+const LOOKS_EVERY_MS = 2_000;
 
 /**
  * Opens sessions until none is refused, and accepts after each refusal what this cluster does not enforce. Returns
@@ -29,9 +33,25 @@ function readNames(refusal: string): string[] {
 }
 
 async function openSession(installation: Installation, round: number): Promise<string | undefined> {
+  console.log('Opening a first session');
   await using stage = await openClusterStage(installation);
   const session = await stage.fleet.session(`first-${round}`, stage.spec);
-  const { outcome, error } = await session.run('true', { timeoutMs: 120_000 });
+  const { outcome, error } = await untilEnd(session, await session.submit('true'));
   await session.close();
   return outcome === 'success' ? undefined : (error?.message ?? outcome);
+}
+
+/** Waits for the result of a session's first command, and prints what the session waits for. Throws after 3 minutes. */
+async function untilEnd(session: Session, command: Command) {
+  const result = command.result();
+  let why = '';
+  for (const until = Date.now() + FIRST_WITHIN_MS; Date.now() < until; ) {
+    const ended = await Promise.race([result, delay(LOOKS_EVERY_MS, undefined)]);
+    if (ended !== undefined) return ended;
+    const { state, waitsFor, noHostReason } = await session.info();
+    const now = waitsFor ?? noHostReason ?? `its state is ${state}`;
+    if (now !== why) console.log(`  it waits: ${now}`);
+    why = now;
+  }
+  throw new Error(`A first session has not run within ${FIRST_WITHIN_MS / 1_000} s: ${why}`);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkoutRoot } from '@shellfleet/setup';
 import type { Kubectl } from '../stage/kubectl.ts';
+import { whilePrintingPods } from './pod-states.ts';
 
 const run = promisify(execFile);
 const WITHIN = '10m';
@@ -38,9 +39,11 @@ export async function installChart(
   const where = ['--kubeconfig', kubeconfig, '--namespace', kubectl.namespace];
   const values = ['--values', own, '--values', ofImages];
   const args = ['upgrade', '--install', 'shellfleet', chart, ...values, '--wait', '--timeout', WITHIN, ...where];
-  await run(helm, args).catch((error: Error & { stderr?: string }) => {
+  console.log(`Installing the chart, within ${WITHIN}`);
+  const installing = run(helm, args).catch((error: Error & { stderr?: string }) => {
     throw new Error(`helm upgrade --install: ${error.stderr?.trim() || error.message}`);
   });
+  await whilePrintingPods(kubectl, installing);
 }
 
 export async function uninstallChart({ helm, kubeconfig, kubectl }: ChartInstaller): Promise<void> {
@@ -48,15 +51,27 @@ export async function uninstallChart({ helm, kubeconfig, kubectl }: ChartInstall
   await run(helm, ['uninstall', 'shellfleet', '--wait', '--timeout', WITHIN, ...where]);
 }
 
+/** Returns values with which the chart fits a small cluster: one node with two processors and no storage class. */
 function toValues(unenforced: readonly string[]) {
   return {
-    workers: { replicas: 2 },
+    workers: {
+      replicas: 2,
+      resources: {
+        requests: { cpu: '100m', memory: '256Mi', 'ephemeral-storage': '256Mi' },
+        limits: { memory: '1Gi', 'ephemeral-storage': '4Gi' },
+      },
+    },
     sessions: {
       unenforced,
       // Nodes of a trial have little disk.
       workspace: { sizeBytes: 2 ** 30 },
       ephemeralStorageBytes: 2 ** 30,
     },
-    redis: { embedded: { enabled: true } },
+    redis: {
+      embedded: {
+        ...{ enabled: true, persistence: false, storage: '1Gi' },
+        resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+      },
+    },
   };
 }

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { Fleet } from '@shellfleet/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Fleet, type SessionSpec } from '@shellfleet/client';
 import { z } from 'zod';
 import { freePort } from '../../support/redis-process.ts';
 import { Kubectl } from './kubectl.ts';
-import { listSessionPods, podSchema } from './pods.ts';
+import { countsForQuota, listSessionPods, podSchema } from './pods.ts';
 import { PortForward } from './port-forward.ts';
 import type { KubernetesStage } from './stage.ts';
 
@@ -13,6 +14,9 @@ const REDIS = 'service/shellfleet-redis';
 const SECRETS = { redis: 'shellfleet-redis', keys: 'shellfleet-keys' };
 const QUOTA = 'test-quota';
 const REPLACED_WITHIN = '--timeout=300s';
+const QUOTA_WITHIN_MS = 30_000;
+/** Small enough for some sessions at once on one node with two processors. */
+const SPEC: SessionSpec = { policy: 'kubernetes', limits: { cpus: 0.25, memoryBytes: 256 * 2 ** 20 } };
 
 /** What `npm run test:kubernetes` has installed. */
 const installationSchema = z.object({
@@ -23,6 +27,7 @@ const installationSchema = z.object({
 });
 export type Installation = z.infer<typeof installationSchema>;
 
+const quotaSchema = z.object({ status: z.object({ used: z.record(z.string(), z.string()).default({}) }).loose() });
 const secretSchema = z.object({ data: z.record(z.string(), z.string()) });
 
 export async function readInstallation(path: string): Promise<Installation> {
@@ -52,13 +57,19 @@ export async function openClusterStage({
     throw error;
   });
   return {
-    ...{ fleet, kubectl, impossible, spec: { policy: 'kubernetes' } },
+    ...{ fleet, kubectl, impossible, spec: SPEC },
     async setPodQuota(pods) {
       await kubectl.run(['delete', 'quota', QUOTA, '--ignore-not-found']);
       if (pods === undefined) return;
-      const all = await kubectl.list(podSchema, 'pods');
-      const others = all.length - (await listSessionPods(kubectl)).length;
+      const all = (await kubectl.list(podSchema, 'pods')).filter(countsForQuota);
+      const others = all.length - (await listSessionPods(kubectl)).filter(countsForQuota).length;
       await kubectl.run(['create', 'quota', QUOTA, `--hard=pods=${others + pods}`]);
+      // Until its controller has counted, a quota refuses everything in other words.
+      for (const until = Date.now() + QUOTA_WITHIN_MS; Date.now() < until; await delay(500)) {
+        const { status } = await kubectl.get(quotaSchema, 'quota', QUOTA);
+        if (status.used.pods !== undefined) return;
+      }
+      throw new Error('the cluster does not count what is used of a quota');
     },
     async rollOut() {
       await kubectl.run(['rollout', 'restart', WORKERS]);

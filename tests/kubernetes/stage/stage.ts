@@ -13,6 +13,6 @@ export interface KubernetesStage extends AsyncDisposable {
   setPodQuota(pods: number | undefined): Promise<void>;
   /** Replaces the workers one after another, each by a SIGTERM, and resolves when the last is replaced. */
   rollOut(): Promise<void>;
-  /** Ends the worker that serves a session, without any warning. */
+  /** Ends a worker by force. On a cluster that is a deletion without grace, which leaves it a second or two. */
   killWorker(hostId: string): Promise<void>;
 }

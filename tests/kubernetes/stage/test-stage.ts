@@ -35,7 +35,12 @@ export async function openTestStage(): Promise<KubernetesStage> {
   const kubectl = new Kubectl(program, await admin.kubeconfig(), namespace);
   const owned = stack.move();
   return {
-    ...{ fleet: fleet.fleet, kubectl, impossible: {}, spec: { policy: 'kubernetes' } },
+    ...{
+      fleet: fleet.fleet,
+      kubectl,
+      impossible: {},
+      spec: { policy: 'kubernetes', limits: { memoryBytes: 256 * 2 ** 20 } },
+    },
     async setPodQuota(pods) {
       server.setQuota(namespace, QUOTA, { pods: String(pods ?? MANY) });
     },

@@ -1,22 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStage } from '../stage/open-stage.ts';
-import { listSessionPods, type PodView, podMadeBy } from '../stage/pods.ts';
+import { listSessionPods, type PodView, podOf } from '../stage/pods.ts';
 import type { KubernetesStage } from '../stage/stage.ts';
 
-// Promise: a session of policy `kubernetes` is a Pod, and behaves as a session of any other policy.
+// Promise: a session of policy `kubernetes` is a Pod, and behaves as a session of any other policy. The tests run at
+// the same time, so none of them may disturb another session.
 
 let stage: KubernetesStage;
 let ids = 0;
 
 /** Opens a session that no other test has. */
-const open = (spec = {}) => stage.fleet.session(`s-${++ids}-${process.pid}`, { ...stage.spec, ...spec });
+const open = (limits = {}, spec = {}) =>
+  stage.fleet.session(`s-${++ids}-${process.pid}`, {
+    ...{ ...stage.spec, ...spec },
+    limits: { ...stage.spec.limits, ...limits },
+  });
+/** Port of the keeper in each Pod. */
+const KEEPER_PORT = 7443;
+/** Time between two looks through kubectl, each of which is a process. */
+const LOOK = { interval: 500 };
 
 beforeAll(async () => {
   stage = await openStage();
 }, 120_000);
 afterAll(() => stage?.[Symbol.asyncDispose]());
 
-describe('a session in a Pod', () => {
+describe.concurrent('a session in a Pod', () => {
   test('keeps the state of its shell, and tells its node', async () => {
     const session = await open();
     expect(await session.run('cd /tmp && export COLOUR=green')).toMatchObject({
@@ -75,9 +84,10 @@ describe('a session in a Pod', () => {
     await session.close();
   });
 
-  test('has a Pod without rights, whose containers print nothing', async () => {
+  test('has a Pod without rights, whose containers print nothing', async ({ expect }) => {
     const session = await open();
-    const pod = await podMadeBy(stage.kubectl, () => session.run('true'));
+    await session.run('true');
+    const pod = await podOf(stage.kubectl, session.id);
     expect(pod.spec).toMatchObject({
       ...{ automountServiceAccountToken: false, restartPolicy: 'Never', enableServiceLinks: false },
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -91,13 +101,13 @@ describe('a session in a Pod', () => {
       ],
     });
     await session.close();
-    await expect.poll(async () => isThere(pod)).toBe(false);
+    await expect.poll(async () => isThere(pod), LOOK).toBe(false);
   });
 });
 
-describe('a Pod that ends', () => {
+describe.concurrent('a Pod that ends', () => {
   test('for its memory loses the shell, and says so', async () => {
-    const session = await open({ limits: { memoryBytes: 128 * 2 ** 20 } });
+    const session = await open({ memoryBytes: 128 * 2 ** 20 });
     await session.run('true');
     // Where the kernel ends one process alone, its command may end before the Pod does.
     const ended = await session.run('head -c 400m /dev/zero | tail', { timeoutMs: 60_000 });
@@ -110,9 +120,10 @@ describe('a Pod that ends', () => {
     await session.close();
   });
 
-  test('since its node is drained finishes its command first', async () => {
+  test('since its node is drained finishes its command first', async ({ expect }) => {
     const session = await open();
-    const pod = await podMadeBy(stage.kubectl, () => session.run('true'));
+    await session.run('true');
+    const pod = await podOf(stage.kubectl, session.id);
     const command = await session.submit('sleep 2; echo finished');
     const next = await session.submit('echo next');
     await expect.poll(async () => (await session.info()).runningCommandId).toBe(command.id);
@@ -122,9 +133,10 @@ describe('a Pod that ends', () => {
     await session.close();
   });
 
-  test('since somebody deleted it loses the shell, and the next command gets a new one', async () => {
+  test('since somebody deleted it loses the shell, and the next command gets a new one', async ({ expect }) => {
     const session = await open();
-    const pod = await podMadeBy(stage.kubectl, () => session.run('true'));
+    await session.run('true');
+    const pod = await podOf(stage.kubectl, session.id);
     const command = await session.submit('sleep 600');
     await expect.poll(async () => (await session.info()).runningCommandId).toBe(command.id);
     await stage.kubectl.run(['delete', 'pod', pod.metadata.name, '--wait=false', '--grace-period=1']);
@@ -136,9 +148,9 @@ describe('a Pod that ends', () => {
   });
 });
 
-describe('a Pod that cannot start', () => {
+describe.concurrent('a Pod that cannot start', () => {
   test('for its image is told at once, with the words of the node', async () => {
-    const session = await open({ image: 'registry.invalid/none:1' });
+    const session = await open({}, { image: 'registry.invalid/none:1' });
     const started = Date.now();
     const ended = await session.run('true');
     expect(ended).toMatchObject({ outcome: 'error', error: { code: 'IMAGE_UNAVAILABLE' } });
@@ -147,45 +159,34 @@ describe('a Pod that cannot start', () => {
     await session.close();
   });
 
-  test('for want of processors waits, and tells the words of the scheduler', async () => {
-    const session = await open({ limits: { cpus: 1_000 } });
+  test('for want of processors waits, and tells the words of the scheduler', async ({ expect }) => {
+    const session = await open({ cpus: 1_000 });
     const command = await session.submit('true');
     await expect
-      .poll(async () => JSON.stringify(await session.info()), { timeout: 30_000 })
+      .poll(async () => JSON.stringify(await session.info()), { timeout: 30_000, interval: 200 })
       .toMatch(/Insufficient cpu/);
     expect(await command.cancel()).toBe(true);
     expect(await command.result()).toMatchObject({ outcome: 'cancellation' });
     await session.close();
   });
-
-  test('for want of quota waits until there is room', async () => {
-    const first = await open();
-    await first.run('true');
-    const pods = (await listSessionPods(stage.kubectl)).length;
-    await stage.setPodQuota(pods);
-    try {
-      const second = await open();
-      const command = await second.submit('echo there');
-      await expect.poll(async () => JSON.stringify(await second.info()), { timeout: 30_000 }).toMatch(/exceeded quota/);
-      await first.close();
-      expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'there\n' });
-      await second.close();
-    } finally {
-      await stage.setPodQuota(undefined);
-    }
-  });
 });
 
-describe('the network of a Pod', () => {
+describe.concurrent('the network of a Pod', () => {
   test('reaches neither the API server nor another session', async (context) => {
     const { network } = stage.impossible;
     context.skip(network !== undefined, network);
-    const session = await open();
+    const [session, neighbour] = await Promise.all([open(), open()]);
+    await neighbour.run('true');
+    const { podIP } = (await podOf(stage.kubectl, neighbour.id)).status;
+    expect(podIP).toMatch(/./);
     const { stdout } = await session.run(
-      'for at in 1.1.1.1/443 kubernetes.default.svc/443; do timeout 3 bash -c "exec 3<>/dev/tcp/$at" 2>/dev/null && echo "reached $at"; done; true',
+      `for at in "$KUBERNETES_SERVICE_HOST/$KUBERNETES_SERVICE_PORT" ${podIP}/${KEEPER_PORT} 1.1.1.1/443; do
+        echo "$at"; timeout 3 bash -c "exec 3<>/dev/tcp/$at" 2>/dev/null && echo "reached $at"
+      done; true`,
     );
-    expect(stdout).toBe('');
-    await session.close();
+    expect(stdout).toMatch(/^[^/]+\/\d+\n/);
+    expect(stdout).not.toContain('reached');
+    await Promise.all([session.close(), neighbour.close()]);
   });
 });
 

@@ -28,7 +28,7 @@ function packWorker(root: string, { packages, workspaces, links }: Closure) {
   const outermost = packages.filter((path) => !directories.some((directory) => path.startsWith(`${directory}/`)));
   const builds = workspaces.map((path) => `${path}/dist`);
   const paths = ['package.json', dockerfile, ...workspaces, ...links, ...outermost];
-  // The user of the image owns none of the files, so all of them must be readable whatever the umask of the checkout was.
+  // The user of the image owns none of the files, so all must be readable, whatever the umask of the checkout was.
   const modes = process.platform === 'darwin' ? [] : ['--mode=a+rX,go-w'];
   return packDirectory(root, paths, [...notShipped, ...builds], modes);
 }
