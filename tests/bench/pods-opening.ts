@@ -18,6 +18,11 @@ const COLD: SessionSpec = { policy: 'kubernetes', limits: { cpus: 0.75 } };
 const WARM: SessionSpec = { policy: 'kubernetes' };
 
 await using cleanup = new AsyncDisposableStack();
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error(signal)));
+});
+// One that comes before anything is measured ends the program then.
+interrupted.catch(() => {});
 const report = (line: string) => console.error(line);
 const { engine, sessionImage } = await ensureMachine(process.env, report);
 const { dockerHost } = engine.endpoint;
@@ -66,7 +71,7 @@ for (const [start, spec] of [
   ['cold', COLD],
   ['warm', WARM],
 ] as const) {
-  const times = await measure(start, spec, start);
+  const times = await Promise.race([measure(start, spec, start), interrupted]);
   const [p50, p95] = [percentile(times, 0.5), percentile(times, 0.95)].map((ms) => ms.toFixed(0));
   rows.push({ start, times: times.length, 'p50, ms': p50, 'p95, ms': p95, load: loadavg()[0]?.toFixed(1) });
 }

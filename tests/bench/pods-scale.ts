@@ -44,6 +44,8 @@ await using cleanup = new AsyncDisposableStack();
 const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error(signal)));
 });
+// One that comes before anything is measured ends the program then.
+interrupted.catch(() => {});
 const namespaces = cleanup.use(await PodNamespaces.open(SESSIONS + CUTS * CHANGED_PER_CUT));
 const stage = cleanup.use(
   await openPodsStage({
