@@ -103,6 +103,19 @@ describe('an invitation', () => {
     expect(JSON.parse(next.stdout).sealKeys).toEqual(sealKeys);
   });
 
+  test('is private also where its command is refused at once', async () => {
+    const path = join(directory, 'refused.json');
+    const { exitCode } = await cli.text(['hosts', 'invite', '--no-such-option'], { stdoutPath: path });
+    expect({ exitCode, mode: (await stat(path)).mode & 0o777 }).toEqual({ exitCode: 2, mode: 0o600 });
+  });
+
+  test('refuses a password with an unescaped @, the end of which would stay in it', async () => {
+    const run = await cli.text(['hosts', 'invite', '--worker-redis-url', `redis://:a@b@${address}:${server.port}`]);
+    expect(run).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(run.stderr).toContain('The Redis URL is not of the form');
+    expect(run.stderr).not.toContain('a@b');
+  });
+
   test('takes a Redis user that exists, and makes none', async () => {
     const url = `redis://own-user:secret@${address}:${server.port}`;
     const before = await server.redis.acl('USERS');

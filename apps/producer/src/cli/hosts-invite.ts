@@ -1,13 +1,12 @@
-import { fchmodSync, fstatSync } from 'node:fs';
 import { fleetFilePath, readFleetFile, writeFleetFile } from '@shellfleet/client';
 import { DEFAULTS, namespaceSchema, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
 import { createSealKey } from '@shellfleet/sealing';
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 import { type InvitingFleet, makeInvitation } from '../fleet-process/make-invitation.ts';
+import { hideInvitation } from '../hide-invitation.ts';
 import type { Context } from './context.ts';
 
-const STDOUT = 1;
 const sealKeysSchema = z.array(z.string().min(1)).min(1, 'must hold a key: set SHELLFLEET_SEAL_KEY');
 
 export function registerInvite(hosts: Command, program: Command, context: Context): void {
@@ -38,8 +37,7 @@ async function invite(
   { config, terminal }: Context,
 ): Promise<void> {
   if (process.stdout.isTTY) throw onTerminal();
-  // The file that the shell has just made may be readable by everybody.
-  if (fstatSync(STDOUT).isFile()) fchmodSync(STDOUT, 0o600);
+  hideInvitation();
   const fleet = await readFleet(given, config.env, isNew);
   const { invitation, user, warning } = await makeInvitation({ ...fleet, workerRedisUrl, isNew });
   await terminal.json(invitation);

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { FLEET_ID_PATTERN, namespaceSchema, parseOrThrow, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
@@ -26,9 +26,11 @@ export async function readInvitation(path: string): Promise<Invitation> {
 
 async function readPrivately(path: string): Promise<string> {
   try {
-    const { mode } = await stat(path);
+    // The mode is that of the file that is read, whatever becomes of its name meanwhile.
+    await using file = await open(path);
+    const { mode } = await file.stat();
     if ((mode & 0o077) !== 0) throw isOpen(path);
-    return await readFile(path, 'utf8');
+    return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof ShellfleetError) throw error;
     const { message } = error as Error;
