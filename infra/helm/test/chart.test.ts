@@ -144,6 +144,7 @@ describe('wrong values', () => {
       { redis, networkPolicies: { exceptCidrs: ['here'] } },
       "at '/networkPolicies/exceptCidrs/0': 'here' does not match",
     ],
+    [{ redis, networkPolicies: { dns: { namespaces: [] } } }, 'name where names are resolved'],
     [{ redis, scaling: { keda: { utilization: 2 } } }, "at '/scaling/keda/utilization': maximum: got 2, want 1"],
     [{ redis, scaling: { keda: { enabled: true, minReplicas: 9, maxReplicas: 3 } } }, 'is greater than'],
   ])('%j are refused with %j', async ([values, message]) => {

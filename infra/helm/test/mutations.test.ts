@@ -78,6 +78,7 @@ const others: [string, string, string][] = [
   ['lease.yaml', '{{ include "shellfleet.sessionsNamespace" . }}', '{{ .Release.Namespace }}'],
   ['secrets.yaml', '  users.acl:', `---\n${configMap}  a: {{ $password }}\n---\n${configMap}  b:`],
   ['network-policies.yaml', 'policyTypes: [Ingress, Egress]', 'policyTypes: [Ingress]'],
+  ['network-policies.yaml', 'podSelector: {}', 'podSelector: { matchLabels: { a: b } }'],
   ['network-policies.yaml', '  egress: []\n{{- if has "full"', '  egress: [{}]\n{{- if has "full"'],
   ['network-policies.yaml', 'ports: [{ protocol: TCP, port: {{ .Values.sessions.port }} }]', ''],
   ['network-policies.yaml', 'shellfleet.dev/network: full', 'shellfleet.dev/network: restricted'],

@@ -30,6 +30,9 @@ export function findNetworkFaults(objects: readonly ChartObject[], { sessionsNam
   const has = (component: string) =>
     policies.some(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === component);
   const wanted: Record<string, object> = {
+    ...(sessionsNamespace !== NAMESPACE && {
+      'default-deny': { podSelector: {}, policyTypes: ['Ingress', 'Egress'] },
+    }),
     sessions: {
       podSelector: { matchLabels: SESSION },
       policyTypes: ['Ingress', 'Egress'],
@@ -81,10 +84,13 @@ const OUTSIDE = {
     {
       ipBlock: {
         cidr: '0.0.0.0/0',
-        except: ['169.254.0.0/16', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'],
+        except: [
+          ...['169.254.0.0/16', '168.63.129.16/32', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'],
+          ...['192.0.0.0/24', '198.18.0.0/15'],
+        ],
       },
     },
-    { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10'] } },
+    { ipBlock: { cidr: '::/0', except: ['fc00::/7', 'fe80::/10', '64:ff9b::/96', 'fd00:ec2::254/128'] } },
   ],
 };
 

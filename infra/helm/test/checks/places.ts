@@ -21,7 +21,7 @@ const KINDS = [
 /** Objects in the sessions' namespace, by kind and by the end of their names. */
 const OF_SESSIONS = [
   /^Lease trial-shellfleet$/,
-  /^NetworkPolicy .*-sessions(-full|-limited)?$/,
+  /^NetworkPolicy .*-(default-deny|sessions(-full|-limited)?)$/,
   /^ResourceQuota /,
   /^Role(Binding)? /,
   /^ServiceAccount .*-session$/,
