@@ -1,7 +1,7 @@
 -- remove-old-audit: remove the oldest entries of the audit in Redis, and store marks that tell which they were.
 -- KEYS 1 records · 2 heads · 3 removed
--- ARGV 1 id of the oldest entry, as it was listed · 2 id of the last one to remove · 3 bytes that are removed of those that count · 4 mark
---      of the stream · then chain and mark, of each chain
+-- ARGV 1 id of the oldest entry, as it was listed · 2 id of the last one to remove · 3 bytes that are
+--      removed of those that count · 4 mark of the stream · then chain and mark, of each chain
 -- Returns 1 removed · 0 another host has removed some
 local oldest = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 if not oldest or oldest[1] ~= ARGV[1] then return 0 end
