@@ -8,10 +8,21 @@ const enforced: Omit<Examination, 'probes'> = {
 };
 const server = 'https://10.96.0.1';
 
-function proofOf(of: Partial<PodProof> = {}, cluster: Partial<PodProof['plan']['cluster']> = {}): PodProof {
+function proofOf(
+  of: Partial<PodProof> = {},
+  cluster: Partial<PodProof['plan']['cluster']> = {},
+  network: PodProof['plan']['network'] = 'restricted',
+): PodProof {
   const limits = { memoryBytes: 1_024, pids: undefined } as PodProof['plan']['limits'];
   const settings = { unenforced: [], userNamespaces: false, ...cluster } as PodProof['plan']['cluster'];
-  return { name: 'sf-1', server, probes: [], neighbour: undefined, ...of, plan: { limits, cluster: settings } };
+  return {
+    name: 'sf-1',
+    server,
+    probes: [],
+    neighbour: undefined,
+    ...of,
+    plan: { limits, network, cluster: settings },
+  };
 }
 
 const patience = { everyMs: 1, withinMs: 40 };
@@ -40,9 +51,16 @@ function keeperThatReaches(...reached: string[] | [Record<string, number>]) {
 describe('the proof of a Pod', () => {
   test('tries the API server, what the operator names, and a neighbour', async () => {
     const { asked, examine } = keeperThatReaches();
-    const of = proofOf({ probes: ['[fd00::1]:80', 'db.example:5432'], neighbour: '10.0.0.7:7443' });
+    const of = proofOf({ probes: ['[fd00::1]:80', 'db.example:5432'], neighbour: '10.0.0.7:7443' }, {}, 'full');
     await provePod(of, examine, { resolve: async () => ['10.1.1.1', 'fd00::9'] });
     expect(asked).toEqual([['10.96.0.1:443', '[fd00::1]:80', '10.1.1.1:5432', '[fd00::9]:5432', '10.0.0.7:7443']]);
+  });
+
+  test('tries the metadata services of clouds where the network is not full', async () => {
+    const { examine } = keeperThatReaches('168.63.129.16:80');
+    const patience = { everyMs: 1, withinMs: 0 };
+    await expect(provePod(proofOf(), examine, { patience })).rejects.toThrow('reaches 168.63.129.16:80');
+    await provePod(proofOf({}, {}, 'full'), examine, { patience });
   });
 
   test('fails with each shortfall and the setting that mends it', async () => {
@@ -60,7 +78,8 @@ describe('the proof of a Pod', () => {
 
   test('waits for a network that applies its policies late', async () => {
     const { asked, examine } = keeperThatReaches({ '10.96.0.1:443': 3, '10.0.0.7:7443': 2 });
-    await provePod(proofOf({ neighbour: '10.0.0.7:7443' }), examine, { patience: { everyMs: 1, withinMs: 10_000 } });
+    const of = proofOf({ neighbour: '10.0.0.7:7443' }, {}, 'full');
+    await provePod(of, examine, { patience: { everyMs: 1, withinMs: 10_000 } });
     const both = ['10.96.0.1:443', '10.0.0.7:7443'];
     expect(asked).toEqual([both, both, both, ['10.96.0.1:443']]);
   });
@@ -91,6 +110,6 @@ describe('the proof of a Pod', () => {
     const probes = Array.from({ length: MOST_PROBES + 3 }, (_, i) => `10.0.1.${i}:80`);
     const { asked, examine } = keeperThatReaches('10.0.1.18:80');
     await expect(provePod(proofOf({ probes }), examine, { patience })).rejects.toThrow('reaches 10.0.1.18:80');
-    expect(asked.slice(0, 2).map(({ length }) => length)).toEqual([MOST_PROBES, 4]);
+    expect(asked.slice(0, 2).map(({ length }) => length)).toEqual([MOST_PROBES, 6]);
   });
 });

@@ -12,12 +12,14 @@ import { judgeExamination } from './judge.ts';
 type Examine = (probes: readonly string[]) => Promise<Examination>;
 type Resolve = (name: string) => Promise<string[]>;
 
+/** Metadata services of clouds. A node has its own credentials from there. */
+const METADATA = ['169.254.169.254:80', '168.63.129.16:80'];
 /** Times for a network to apply its policies to a new Pod. */
 const PATIENCE = { everyMs: 500, withinMs: 10_000 };
 
 export interface PodProof {
   name: string;
-  plan: Pick<KubernetesPlan, 'limits' | 'cluster'>;
+  plan: Pick<KubernetesPlan, 'limits' | 'cluster' | 'network'>;
   /** URL of the API server. */
   server: string;
   /** `host:port` of what the operator wants out of reach of every Pod. */
@@ -35,9 +37,11 @@ export async function provePod(
   examine: Examine,
   { resolve = resolveAll, patience = PATIENCE }: { resolve?: Resolve; patience?: typeof PATIENCE } = {},
 ): Promise<void> {
-  const { limits, cluster } = of.plan;
+  const { limits, cluster, network } = of.plan;
   const { unenforced, userNamespaces, podPidsLimit } = cluster;
-  const places = [placeOf(of.server), ...of.probes, ...(of.neighbour === undefined ? [] : [of.neighbour])];
+  const metadata = network === 'full' ? [] : METADATA;
+  const neighbours = of.neighbour === undefined ? [] : [of.neighbour];
+  const places = [placeOf(of.server), ...metadata, ...of.probes, ...neighbours];
   // Without a result that counts, no Pod has to wait for addresses that do not answer.
   const probes = unenforced.includes('network') ? [] : await toAddresses(places, resolve);
   const { memoryBytes, pids } = limits;
