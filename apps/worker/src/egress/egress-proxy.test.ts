@@ -139,6 +139,20 @@ describe('the egress proxy of Pods', () => {
     await expect.poll(() => getSite(proof('greedy'))).toMatch(/^HTTP\/1\.1 200/);
   });
 
+  test('bounds the connections of a tenant, and not those of another', async () => {
+    const held: Socket[] = [];
+    for (let nth = 0; nth < 512; nth += 1) {
+      const socket = dial();
+      socket.write(toConnect(`localhost:${ports.silent}`, proof(`many-${nth % 8}`)));
+      await once(socket, 'data');
+      held.push(socket);
+    }
+    expect(await getSite(proof('many-8'))).toMatch(/403 localhost:\d+ refused: its tenant has 512 connections already/);
+    expect(await getSite(proof('s', { tenant: 'modest' }))).toMatch(/^HTTP\/1\.1 200/);
+    for (const socket of held) socket.destroy();
+    await expect.poll(() => getSite(proof('many-8'))).toMatch(/^HTTP\/1\.1 200/);
+  });
+
   test('bounds the connections of an address that shows no token', async () => {
     const held = Array.from({ length: CONNECTIONS }, () => dial());
     await Promise.all(held.map((socket) => once(socket, 'connect')));

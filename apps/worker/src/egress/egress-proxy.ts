@@ -14,15 +14,22 @@ import { createResolveName, type LimitLookups, limitLookups, type ResolveName } 
 //
 // EGRESS-POD-1. Without a token that a seal key of the fleet signed and that has not expired, nothing passes.
 // EGRESS-POD-2. What the operator lists holds beside the token, and may have become shorter since that was signed.
-// EGRESS-POD-3. A session, and a peer that has shown no token, has a bounded number of connections, so no session takes
-//     those of the others.
+// EGRESS-POD-3. A session, a tenant, and a peer that has shown no token have a bounded number of connections, so none of
+//     them takes those of the others.
 
-const ALL_CONNECTIONS = 8_192;
+/** Most connections at a time. Each may hold 64 KiB: all of them fit into the 256 MiB that the chart gives the proxy. */
+const ALL_CONNECTIONS = 2_048;
+/** Most connections of one tenant. */
+const TENANT_CONNECTIONS = ALL_CONNECTIONS / 4;
 /** Time for which a session without a connection is remembered: as long as a period of its log. */
 const FORGET_MS = 60_000;
 
 const NO_TOKEN: ProxyRefusal = { status: 407, reason: 'the request has no valid token of a session' };
 const TOO_MANY: ProxyRefusal = { status: 403, reason: `its session has ${CONNECTIONS} connections already` };
+const TOO_MANY_OF_TENANT: ProxyRefusal = {
+  status: 403,
+  reason: `its tenant has ${TENANT_CONNECTIONS} connections already`,
+};
 
 export interface EgressProxyOptions {
   /** Keys of tokens, one of each seal key of the fleet. */
@@ -46,6 +53,8 @@ export class EgressProxy {
   readonly #options: EgressProxyOptions;
   readonly #server: Server;
   readonly #sessions = new Map<string, ProxySession>();
+  /** Connections of each tenant. */
+  readonly #tenants = new Map<string, number>();
   /** Connections of each address that have shown no token yet. */
   readonly #unproven = new Map<string, number>();
   readonly #proven = new WeakSet<Socket>();
@@ -117,15 +126,22 @@ export class EgressProxy {
 
   async #openFor(
     session: ProxySession,
-    { hosts }: EgressStatement,
+    { hosts, namespace, tenant }: EgressStatement,
     destination: Destination,
     client: Socket,
   ): Promise<Socket | ProxyRefusal> {
     if (session.connections >= CONNECTIONS) return TOO_MANY;
+    const tenantName = JSON.stringify([namespace, tenant]);
+    const ofTenant = this.#tenants.get(tenantName) ?? 0;
+    if (ofTenant >= TENANT_CONNECTIONS) return TOO_MANY_OF_TENANT;
     const gone = new AbortController();
     session.connections += 1;
+    this.#tenants.set(tenantName, ofTenant + 1);
     client.once('close', () => {
       session.connections -= 1;
+      const left = (this.#tenants.get(tenantName) ?? 1) - 1;
+      if (left > 0) this.#tenants.set(tenantName, left);
+      else this.#tenants.delete(tenantName);
       session.lastUsedAt = Date.now();
       gone.abort();
     });
