@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { ChartTools } from '../../../../scripts/testing/chart-tools.ts';
 
@@ -7,6 +9,9 @@ export const chartDirectory = fileURLToPath(new URL('../../shellfleet', import.m
 /** Namespaces and name of every release that these tests render. */
 export const RELEASE = 'trial';
 export const NAMESPACE = 'workers-here';
+
+/** Home of helm, which keeps there what it knows of a cluster, and creates it. */
+const HOME = join(tmpdir(), 'shellfleet-helm-home');
 
 /** Object that the chart makes. */
 export interface ChartObject {
@@ -48,7 +53,7 @@ export async function parseObjects(load: ChartTools['load'], text: string): Prom
 /** Runs helm with values on its stdin. Returns its stdout; rejects with its stderr when it fails. */
 export function runHelm(helm: string, args: readonly string[], values: object): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(helm, args, { env: { PATH: process.env.PATH, HOME: '/nonexistent' } });
+    const child = spawn(helm, args, { env: { PATH: process.env.PATH, HOME } });
     let stdout = '';
     let stderr = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
