@@ -14,10 +14,10 @@ import { createResolveName, type LimitLookups, limitLookups, type ResolveName } 
 //
 // EGRESS-POD-1. Without a token that a seal key of the fleet signed and that has not expired, nothing passes.
 // EGRESS-POD-2. What the operator lists holds beside the token, and may have become shorter since that was signed.
-// EGRESS-POD-3. A session, a tenant, and a peer that has shown no token have a bounded number of connections, so none of
-//     them takes those of the others.
+// EGRESS-POD-3. A session, a tenant, and a peer that has shown no token have a bounded number of connections, so none
+//     of them takes those of the others.
 
-/** Most connections at a time. Each may hold 64 KiB: all of them fit into the 256 MiB that the chart gives the proxy. */
+/** Most connections at a time. Each may hold 64 KiB: all fit into the 256 MiB that the chart gives the proxy. */
 const ALL_CONNECTIONS = 2_048;
 /** Most connections of one tenant. */
 const TENANT_CONNECTIONS = ALL_CONNECTIONS / 4;
