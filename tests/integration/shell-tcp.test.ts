@@ -203,7 +203,8 @@ describe('a keeper that listens', () => {
   test('does not take a signal of its session for one from outside', async () => {
     const client = new ShellClient(await opened.box.connect());
     expect(await client.run(FORGED_SIGNALS)).toMatchObject({ out: '0\n', err: '' });
-    expect(await client.run('echo kept')).toMatchObject({ out: 'kept\n' });
+    expect(await client.run('sleep 0.3; echo kept')).toMatchObject({ out: 'kept\n' });
+    expect((await opened.box.connect()).connected).toBe(true);
   });
 
   test('refuses connections from its own network namespace', async () => {
