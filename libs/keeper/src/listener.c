@@ -101,7 +101,7 @@ static void add_peer(int fd) {
   else drop(peer);
 }
 
-// Stops accepting for a moment. The socket stays readable, so that the loop would otherwise never rest.
+// Stops accepting for a moment. The socket stays readable, so that the loop would otherwise run without a pause.
 static void pause_accepting(void) {
   static int has_told;
   if (!has_told++) log_failure("accepting a connection"); // once, since it may last

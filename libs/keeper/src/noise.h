@@ -1,8 +1,8 @@
 // The responder's side of Noise_KNpsk0_25519_ChaChaPoly_SHA256 (https://noiseprotocol.org/noise.html, revision 34). The
 // cryptography is libsodium's; this file only orders its functions as the specification says.
 //
-// HANDSHAKE-1. An initiator without the preshared key writes no first message that is read, and one without its static
-//     key can neither read the reply nor write a transport message.
+// HANDSHAKE-1. noise_read accepts a first message only if its writer had the preshared key; it may be a recording.
+//     Without the static key nobody can read the reply or write a transport message.
 #ifndef NOISE_H
 #define NOISE_H
 #include <stddef.h>

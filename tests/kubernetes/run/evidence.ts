@@ -16,7 +16,7 @@ const COMMANDS = [
 
 /**
  * Writes what a cluster tells about a failure into a file, before the namespace is deleted, and prints its path.
- * Secrets are not among it.
+ * The file has no Secrets.
  */
 export async function saveEvidence(kubectl: Kubectl, failure: string): Promise<void> {
   const path = join(checkoutRoot, '.cache', `${kubectl.namespace}.txt`);

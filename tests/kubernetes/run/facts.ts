@@ -21,7 +21,7 @@ const storageClassSchema = z.object({
 
 const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class';
 
-/** Reads what the cluster has, one sentence each. What may not be read is said. */
+/** Reads what the cluster has, one sentence each. A sentence names each kind that the user may not read. */
 export async function readFacts(kubectl: Kubectl): Promise<string[]> {
   const { serverVersion } = versionSchema.parse(JSON.parse(await kubectl.run(['version', '--output=json'])));
   const nodes = await kubectl.list(nodeSchema, 'nodes').catch(() => undefined);

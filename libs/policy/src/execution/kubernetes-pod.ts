@@ -41,7 +41,7 @@ export interface PodLabels {
   pool?: string | undefined;
 }
 
-/** What a Pod has beside its plan: who it is. */
+/** Name, labels, owner and keys of one Pod: everything in its manifest that its plan does not decide. */
 export interface PodNames {
   /** Name of the Pod, and of its claim for a workspace if there is one: `sf-<sandbox id>`. */
   name: string;

@@ -48,7 +48,7 @@ export interface ClusterSettings {
   resources: readonly string[];
   /** Bound of the kubelets on the processes of a Pod (`podPidsLimit`), as the operator knows it. */
   podPidsLimit?: number | undefined;
-  /** What the operator accepts without that anybody enforces it. */
+  /** Properties that the operator lets a Pod lack (`unenforced`). */
   unenforced: readonly string[];
   /** Address of the egress proxy. Without it, no session has the network `limited`. */
   egress?: { host: string; port: number } | undefined;

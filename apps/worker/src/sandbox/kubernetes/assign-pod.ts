@@ -12,7 +12,7 @@ import { PODS, type Pods } from './pods.ts';
 //     without one.
 // POOL-POD-2. A Pod that is being deleted or evicted, or whose node does not answer, gets none.
 
-/** Writes of the kubelet that are met by the same number of attempts. */
+/** Attempts to write the labels. One fails if the kubelet has changed the Pod since it was read. */
 const ATTEMPTS = 4;
 
 export interface PooledPod {
@@ -21,7 +21,7 @@ export interface PooledPod {
   name: string;
 }
 
-/** Writes into the Pod whose it is. Rejects if it cannot be this session's. */
+/** Writes the session into the labels and annotations of the Pod. Throws if the Pod cannot be given to the session. */
 export async function assignPod({ client, pods, name }: PooledPod, session: SessionRef, now: number): Promise<void> {
   const read = () => client.get(PODS, name, podSchema);
   let pod = pods.get(name) ?? (await read().catch(refused));

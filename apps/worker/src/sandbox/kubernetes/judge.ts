@@ -12,7 +12,7 @@ export interface ExpectedInPod {
   userNamespaces: boolean;
   /** Addresses that must be out of reach, and at which something listens. */
   probes: readonly string[];
-  /** What the operator accepts without that anybody enforces it. */
+  /** Properties that the operator lets a Pod lack (`unenforced`). */
   unenforced: readonly string[];
 }
 

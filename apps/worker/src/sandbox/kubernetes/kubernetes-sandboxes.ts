@@ -133,7 +133,7 @@ export class KubernetesSandboxes implements Sandboxes {
     return Object.assign(this.#toPodSandbox(of, { plan, pool: key }), { key, assign });
   }
 
-  /** No Pod is a single worker's: see `find`. */
+  /** Returns nothing: Pods belong to no worker, so `find` looks them up by session. */
   async list(): Promise<FoundSandbox[]> {
     return [];
   }

@@ -14,8 +14,8 @@ import type { SessionRef } from '../sandbox.ts';
 import type { FleetOwner } from './fleet-lease.ts';
 import type { Pod } from './pod-schema.ts';
 
-// Names, labels and keys of the Pods of a fleet. Whoever may read a Pod reads all of them, so none of them is a secret
-// (SANDBOX-2): the psk in the environment drives no shell without the private key of the fleet.
+// Names, labels and keys of the Pods of a fleet. Whoever may read Pods reads all of them. With the preshared key they
+// can pose as the keeper at its address (docs/security.md), but drive no shell: that takes the fleet's private key.
 
 /** Name of a session, and the host that created its Pod: for the sweep, as labels are hashes. */
 const SESSION_ANNOTATION = 'shellfleet.dev/session-of';

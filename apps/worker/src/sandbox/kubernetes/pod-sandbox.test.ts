@@ -64,10 +64,10 @@ describe('a Pod that is followed', () => {
     expect(await deathAfter(0)).toMatchObject({ reason: 'disk', exitCode: 137 });
   });
 
-  test('dies without a reason when none comes within a second', async () => {
+  test('counts as out of memory when no reason comes within a second', async () => {
     const { show, deathAfter, listeners } = stage();
     show(podWith(ENDED));
-    expect(await deathAfter(1_000)).toEqual({ reason: 'exited', exitCode: 137 });
+    expect(await deathAfter(1_000)).toMatchObject({ reason: 'oom', exitCode: 137 });
     expect(listeners.size).toBe(0);
   });
 

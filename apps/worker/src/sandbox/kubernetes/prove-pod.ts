@@ -64,7 +64,7 @@ export async function provePod(
   });
 }
 
-/** Asks as often as the number of addresses needs. */
+/** Examines the Pod once for every MOST_PROBES addresses, and joins the results. */
 async function examineAll(addresses: readonly string[], examine: Examine): Promise<Examination> {
   const found = await examine(addresses.slice(0, MOST_PROBES));
   const probes = new Map<string, ProbeResult>(found.probes);
