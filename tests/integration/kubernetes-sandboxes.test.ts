@@ -108,7 +108,8 @@ describe('KubernetesSandboxes', () => {
     const { sandbox: other } = await running(watching, { ...session, session: 'neighbour' });
     const { sandbox } = await running(watching);
     const { host } = new URL(cluster.server.url);
-    const places = [host, '192.0.2.9:80', '10.0.0.9:7443'];
+    const metadata = ['169.254.169.254:80', '168.63.129.16:80'];
+    const places = [host, ...metadata, '192.0.2.9:80', '10.0.0.9:7443'];
     // A Pod that falls short elsewhere too is not tried again.
     const examined = (reached: string[]) =>
       sandbox.prove?.(async (probes) => {
