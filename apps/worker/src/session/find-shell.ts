@@ -1,14 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Adopted } from '@shellfleet/mailbox';
+import { isShellfleetError } from '@shellfleet/protocol';
 import { removeSandbox } from '../sandbox/remove-sandbox.ts';
 import type { FoundSandbox, Sandbox, Sandboxes } from '../sandbox/sandbox.ts';
 import type { SessionParts } from './session-parts.ts';
 
 const FIND_AGAIN_MS = 500;
+/** Time for which a worker without the key of the sandbox keeps the session from the others. */
+const PUT_BACK_AFTER_MS = 2_000;
 
 /**
  * Finds the living sandbox of the session's last ready shell, which another worker may have created. Undefined when it
- * is gone. While it cannot be known, asks again, until this host has lost the session or leaves it.
+ * is gone. While it cannot be known, asks again, until this host has lost the session or leaves it. Leaves it when
+ * only another worker can have the key of the sandbox.
  */
 export async function findShell(
   { shell: before }: Pick<Adopted, 'shell'>,
@@ -23,6 +27,11 @@ export async function findShell(
       return await takeLiving(found, context);
     } catch (err) {
       if (failures === 0) context.logger.warn({ err }, 'session.shell-unknown');
+      if (isShellfleetError(err) && err.code === 'SEAL_KEY_UNKNOWN') {
+        await delay(PUT_BACK_AFTER_MS, undefined, { signal: hosting.lost }).catch(() => {});
+        hosting.become('moving');
+        return undefined;
+      }
     }
     if (hosting.state === 'handing-over') hosting.become('moving');
     await delay(FIND_AGAIN_MS, undefined, { signal: hosting.lost }).catch(() => {});

@@ -1,3 +1,4 @@
+import { ShellfleetError } from '@shellfleet/protocol';
 import { describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { adoptable, open, outcomes, serve } from '../../test-support/session-stage.ts';
@@ -114,6 +115,15 @@ describe('the adoption of a shell that another worker opened', () => {
     await expect.poll(() => it.mailbox.finished).toMatchObject([{ id: 'a', outcome: 'lost' }]);
     expect(it.mailbox.finished[0]?.result).toMatchObject({ reason: 'container-removed' });
     expect(it.mailbox.events).toEqual(['session.lost']);
+  });
+
+  test('is left to a worker that has the key of its sandbox', async () => {
+    const { it, sandbox } = openLeft();
+    sandbox.keeper.begin('a');
+    it.sandboxes.unreachable = new ShellfleetError('SEAL_KEY_UNKNOWN', 'made under another key');
+    expect(await serve(it)).toBe('ended');
+    expect([it.jobs.putBack.mock.calls.length, it.lease.ended, it.mailbox.finished]).toEqual([1, true, []]);
+    expect([it.mailbox.events, sandbox.removed]).toEqual([[], false]);
   });
 
   test('waits while it cannot be known whether the shell lives', async () => {
