@@ -79,7 +79,7 @@ describe('Docker sandboxes during faults of the engine', () => {
     proxy.silence = (request) => request.startsWith('DELETE');
     await expect(stuck.remove()).rejects.toMatchObject({ code: 'DOCKER_UNAVAILABLE' });
     proxy.silence = () => false;
-    expect(await sandboxes.sweep(nobodyGone, async () => undefined)).toBe(1);
+    expect(await sandboxes.sweep(nobodyGone, async () => undefined, 0)).toBe(1);
     expect(await containerIds()).toEqual([living.containerId]);
   });
 
@@ -138,6 +138,7 @@ describe('Docker sandboxes during faults of the engine', () => {
       await sandboxes.sweep(
         async (hostId) => hostId.startsWith('gone'),
         async () => undefined,
+        0,
       ),
     ).toBe(1);
     const ids = [...(await containerIds()), ...(await containerIds(elsewhere))].sort();

@@ -407,6 +407,7 @@ describe('a host after a restart of the worker', () => {
       await own.sweep(
         async () => false,
         async () => undefined,
+        0,
       ),
     ]).toEqual([[], 0]);
     expect(await readdir(join(directory, 'four'))).toEqual(before);

@@ -143,6 +143,27 @@ describe('KubernetesSandboxes', () => {
     await other.close();
   });
 
+  test('takes no Pod as not begun because a silent watch shows it so', async () => {
+    const sandbox = await sandboxes.create(session, spec());
+    const started = sandbox.start();
+    const name = `sf-${sandbox.id}`;
+    await until(() => expect(podNames()).toContain(name));
+    const { tokenFile } = await cluster.tokenFor(WORKER_RULES);
+    const api = { server: cluster.server.url, caFile: cluster.caFile, tokenFile };
+    const other = await open({ hostId: 'two', api });
+    const { user } = cluster.server.requests.findLast(({ verb }) => verb === 'list') ?? {};
+    const watches = () => cluster.server.requests.filter((one) => one.verb === 'watch' && one.user === user).length;
+    await until(() => expect(watches()).toBe(1));
+    cluster.server.failNext(1, 'hang', (one) => one.verb === 'watch' && one.user === user);
+    cluster.server.cutWatches();
+    await until(() => expect(watches()).toBe(2));
+    setStatus(name, RUNNING);
+    await started;
+    await expect(other.find(session, sandbox.id)).rejects.toMatchObject({ code: 'SANDBOX_UNAVAILABLE' });
+    await vi.waitFor(async () => expect((await other.find(session, sandbox.id))?.state).toBe('running'), 5_000);
+    await Promise.all([sandbox.remove(), other.close()]);
+  });
+
   test('dials a Pod with the seal key that made it, also under a newer key', async () => {
     const { sandbox } = await running();
     const rotated = await open({ sealKeys: [createSealKey(), ...sealKeys] });
@@ -186,7 +207,7 @@ describe('KubernetesSandboxes', () => {
     expect(await other.find(session, spare.id)).toBeUndefined();
     const sandbox = await spare.assign(session);
     await expect(spare.assign({ ...session, session: 's2' })).rejects.toThrow('has a session already');
-    const found = await vi.waitUntil(() => other.find(session, spare.id));
+    const found = await vi.waitFor(() => other.find(session, spare.id));
     expect([found?.state, found?.sandbox.createdAt]).toEqual(['running', sandbox.createdAt]);
     expect(await sandbox.link).toMatchObject({ psk: (spare.link as { psk?: Buffer }).psk });
     await sandbox.remove();
@@ -310,12 +331,16 @@ describe('sweep', () => {
     const used = await running(sandboxes, { ...session, session: 'used' });
     makeOld((name) => name !== made.get('young')?.name);
     const sweeper = await open({ hostId: 'two' }, claims);
-    const removed = await sweeper.sweep(never, async ({ session: kind }) => {
-      const sandboxId = made.get(kind)?.id ?? '';
-      if (kind === 'waiting') return { host: '', sandboxId };
-      if (kind === 'replaced') return { host: 'two', sandboxId: 'another' };
-      return kind === 'elsewhere' || kind === 'used' ? { host: 'one', sandboxId: '' } : undefined;
-    });
+    const removed = await sweeper.sweep(
+      never,
+      async ({ session: kind }) => {
+        const sandboxId = made.get(kind)?.id ?? '';
+        if (kind === 'waiting') return { host: '', sandboxId };
+        if (kind === 'replaced') return { host: 'two', sandboxId: 'another' };
+        return kind === 'elsewhere' || kind === 'used' ? { host: 'one', sandboxId: '' } : 'closed';
+      },
+      0,
+    );
     expect(removed).toBe(2);
     const left = ['waiting', 'elsewhere', 'young'].map((kind) => made.get(kind)?.name ?? '');
     await until(() => expect(podNames().toSorted()).toEqual([...left, used.name].toSorted()));
@@ -325,6 +350,21 @@ describe('sweep', () => {
     await used.sandbox.remove();
   });
 
+  test.each([
+    ['without its session', undefined],
+    ['without an owner', { host: '', sandboxId: '' }],
+    ['with an earlier owner', { host: 'two', sandboxId: 'earlier' }],
+  ])('spares the Pods of a Redis that came back %s, for a time', async (_case, owner) => {
+    const { sandbox, name } = await running();
+    makeOld((one) => one === name);
+    const sweeper = await open({ hostId: 'two' });
+    expect(await sweeper.sweep(never, async () => owner, 600_000)).toBe(0);
+    expect(await sweeper.sweep(never, async () => owner, 600_000)).toBe(0);
+    await sweeper.sweep(never, async () => owner, 0);
+    expect((await sandbox.died).reason).toBe('removed');
+    await sweeper.close();
+  });
+
   test('deletes old Pods of pools whose process is gone or was an earlier one', async () => {
     const [gone, earlier] = [await open({ hostId: 'gone' }), await open()];
     const left = [await pooled(gone), await pooled(earlier)];
@@ -332,7 +372,7 @@ describe('sweep', () => {
     await Promise.all([gone.close(), earlier.close()]);
     makeOld(() => true);
     const ofAnother = async () => ({ host: 'two', sandboxId: '' });
-    expect(await sandboxes.sweep(async (hostId) => hostId === 'gone', ofAnother)).toBe(2);
+    expect(await sandboxes.sweep(async (hostId) => hostId === 'gone', ofAnother, 0)).toBe(2);
     await until(() => expect(podNames().filter((name) => left.includes(name))).toEqual([]));
     expect(podNames()).toContain(waiting);
   });

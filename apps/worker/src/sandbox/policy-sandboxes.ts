@@ -41,8 +41,8 @@ export function createPolicySandboxes(offered: Partial<Record<PolicyName, Sandbo
       const problems = all.flatMap((sandboxes) => sandboxes.problem() ?? []);
       return problems.length === 0 ? undefined : problems.join(' ');
     },
-    async sweep(isGone, ownerOf) {
-      const removed = await Promise.all(all.map((sandboxes) => sandboxes.sweep(isGone, ownerOf)));
+    async sweep(...checks) {
+      const removed = await Promise.all(all.map((sandboxes) => sandboxes.sweep(...checks)));
       return removed.reduce((sum, count) => sum + count, 0);
     },
     async listKept() {

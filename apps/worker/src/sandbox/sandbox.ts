@@ -210,8 +210,8 @@ export interface SandboxImages {
   prune(options: { dryRun: boolean }): Promise<HostImage[]>;
 }
 
-/** Returns the host of a session, '' without one, and its last sandbox; undefined if the session is gone. */
-export type OwnerOf = (session: SessionRef) => Promise<{ host: string; sandboxId: string } | undefined>;
+/** Returns the host of a session, '' without one, and its last sandbox; undefined if nothing is known of it. */
+export type OwnerOf = (session: SessionRef) => Promise<{ host: string; sandboxId: string } | 'closed' | undefined>;
 
 /** Creates and finds the sandboxes of one or several policies on this host. */
 export interface Sandboxes {
@@ -243,9 +243,9 @@ export interface Sandboxes {
   problem(): string | undefined;
   /**
    * Removes sandboxes of this host without a session here, and sandboxes of hosts that are gone. Returns how many.
-   * `ownerOf` is for sandboxes that belong to no host.
+   * `ownerOf` is for sandboxes that belong to no host. It is removed once nobody has had it for `goneMs`.
    */
-  sweep(isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<number>;
+  sweep(isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf, goneMs: number): Promise<number>;
   /** Removes what exceeds the bounds, and returns the containers that stay kept for a post-mortem. */
   listKept?(): Promise<KeptContainer[]>;
   removeKept?(session: SessionRef): Promise<void>;

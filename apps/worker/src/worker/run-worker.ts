@@ -96,7 +96,7 @@ export async function runWorker(open: OpenWorker): Promise<RunningWorker> {
     watchHosts({ ...host, retentionMs }, settling, WATCH_INTERVAL_MS),
     startApprovalsUpkeep(host, settling),
     sweepLogsRegularly(host),
-    sweepSandboxesRegularly(host, options.sweepTimes),
+    sweepSandboxesRegularly(host, settling, options.sweepTimes),
     tendImagesRegularly(host),
     reportUsesRegularly(host, open.fleetConfiguration),
   ];

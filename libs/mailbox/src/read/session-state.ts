@@ -118,14 +118,15 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
 
 /**
  * Reads the owner of an open session, '' without one, and the sandbox of its last ready shell, '' without one.
- * Undefined when the session is gone or closed.
+ * Undefined when nothing is known of the session.
  */
 export async function readSandboxOwner(
   redis: Redis,
   keys: SessionKeys,
-): Promise<{ host: string; sandboxId: string } | undefined> {
+): Promise<{ host: string; sandboxId: string } | 'closed' | undefined> {
   const [phase, host, shell] = await redis.hmget(keys.state, 'phase', 'host', 'shell').catch(throwQueueError);
-  if (!phase || phase === 'closed') return undefined;
+  if (!phase) return undefined;
+  if (phase === 'closed') return phase;
   return { host: host ?? '', sandboxId: shell?.split(' ')[1] ?? '' };
 }
 

@@ -83,6 +83,8 @@ export class KubernetesSandboxes implements Sandboxes {
   };
   /** Names of the Pods that this process creates or uses. */
   readonly #used = new Set<string>();
+  /** Names of the Pods that the last sweep found without an owner, and since when, by `performance.now()`. */
+  #strayingSince: ReadonlyMap<string, number> = new Map();
   #pods: Pods | undefined;
   #owner: FleetOwner | undefined;
 
@@ -138,14 +140,17 @@ export class KubernetesSandboxes implements Sandboxes {
     return [];
   }
 
-  /** Throws while it cannot be known whether the Pod is there. */
+  /** Finds the Pod of a ready shell. Throws while it cannot be known whether the Pod is there, and runs. */
   async find(session: SessionRef, sandboxId: string): Promise<FoundSandbox | undefined> {
     const name = toPodName(sandboxId);
-    const pod = this.#openPods().get(name) ?? (await this.#ask(name));
+    const shown = this.#openPods().get(name);
+    const pod = shown !== undefined && isOfSession(shown, session) && hasRun(shown) ? shown : await this.#ask(name);
     if (pod === undefined || !isOfSession(pod, session)) return undefined;
-    const keys = this.#identity.keysOf(pod);
-    if (keys === undefined) throw withoutKey(name);
     const { type } = readPodState(pod);
+    const keys = this.#identity.keysOf(pod);
+    // A Pod that has ended needs no key. The sweep deletes it.
+    if (keys === undefined && type === 'dead') return undefined;
+    if (keys === undefined) throw withoutKey(name);
     const of = { id: sandboxId, keys, createdAt: beginOf(pod), keeperProtocol: keeperProtocolOf(pod) };
     const sandbox = this.#toPodSandbox(of);
     if (type === 'running') sandbox.follow();
@@ -164,13 +169,22 @@ export class KubernetesSandboxes implements Sandboxes {
     return problem === undefined ? undefined : describeUnreachable(problem);
   }
 
-  async sweep(isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<number> {
+  async sweep(isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf, goneMs: number): Promise<number> {
     this.#owner = await this.#findOwner();
+    const before = this.#strayingSince;
+    const strayingSince = new Map<string, number>();
+    this.#strayingSince = strayingSince;
+    const hasStrayed = (name: string) => {
+      const since = before.get(name) ?? performance.now();
+      strayingSince.set(name, since);
+      return performance.now() - since >= goneMs;
+    };
+    const checks = { isGone, ownerOf, hasStrayed };
     const candidates = this.#openPods()
       .values()
       .filter((pod) => this.#mayBeLeft(pod));
     const left = new Set<string>();
-    for (const pod of candidates) if (await this.#isLeft(pod, isGone, ownerOf)) left.add(pod.metadata.name);
+    for (const pod of candidates) if (await this.#isLeft(pod, checks)) left.add(pod.metadata.name);
     // Before the Pods, with which their claims stay until the Pods are gone.
     for (const name of await this.#listClaims()) {
       const isUsed = this.#used.has(name) || this.#openPods().get(name) !== undefined;
@@ -233,14 +247,17 @@ export class KubernetesSandboxes implements Sandboxes {
     return { pod: { ...pod, metadata: { ...pod.metadata, annotations } }, claim: toClaim(plan, names) };
   }
 
-  /** Asks the server for a Pod that the watch has not shown. Throws when the watch is late. */
+  /** Asks the server for a Pod that the watch has not shown as it should be. Throws when the watch is late. */
   async #ask(name: string): Promise<Pod | undefined> {
+    let pod: Pod;
     try {
-      await this.#client.get(PODS, name, podSchema);
+      pod = await this.#client.get(PODS, name, podSchema);
     } catch (error) {
       if (isNoObject(error)) return undefined;
       throw toClusterError(error, 'to read a Pod');
     }
+    if (this.#openPods().get(name)?.metadata.resourceVersion === pod.metadata.resourceVersion) return pod;
+    this.#openPods().refresh();
     throw new ShellfleetError('SANDBOX_UNAVAILABLE', `The watch has not shown the Pod ${name} yet.`);
   }
 
@@ -249,15 +266,20 @@ export class KubernetesSandboxes implements Sandboxes {
   }
 
   /** Tells whether no session has the Pod, or will have it. */
-  async #isLeft(pod: Pod, isGone: (hostId: string) => Promise<boolean>, ownerOf: OwnerOf): Promise<boolean> {
+  async #isLeft(pod: Pod, { isGone, ownerOf, hasStrayed }: SweepChecks): Promise<boolean> {
+    const { name } = pod.metadata;
     const session = sessionOf(pod, this.#options.namespace);
     // Only the process that created a Pod for a pool gives it to a session.
     if (session === undefined) return creatorOf(pod) === this.#options.hostId || isGone(creatorOf(pod));
     const owner = await ownerOf(session);
-    if (owner === undefined) return true;
-    // Another host may open the session at present. It removes what it does not use.
-    if (owner.host !== '' && owner.host !== this.#options.hostId) return false;
-    return toPodName(owner.sandboxId) !== pod.metadata.name;
+    if (owner === 'closed') return true;
+    if (owner !== undefined) {
+      // Another host may open the session at present. It removes what it does not use.
+      if (owner.host !== '' && owner.host !== this.#options.hostId) return false;
+      if (toPodName(owner.sandboxId) === name) return false;
+    }
+    // Redis may have lost its newest data, or all. The worker that uses the Pod then writes that again.
+    return hasStrayed(name);
   }
 
   /** Returns the names of the fleet's claims that are old enough for a sweep. */
@@ -290,6 +312,19 @@ export class KubernetesSandboxes implements Sandboxes {
     if (this.#pods === undefined) throw new Error('the Pods of the fleet are followed from check() on');
     return this.#pods;
   }
+}
+
+interface SweepChecks {
+  isGone(hostId: string): Promise<boolean>;
+  ownerOf: OwnerOf;
+  /** Tells whether the sweeps have found a Pod without an owner for long enough. */
+  hasStrayed(name: string): boolean;
+}
+
+/** Tells whether a Pod is shown as one whose shell has begun. */
+function hasRun(pod: Pod): boolean {
+  const { type } = readPodState(pod);
+  return type === 'running' || type === 'dead';
 }
 
 /** What a Pod that is to be created is made of. */

@@ -22,6 +22,7 @@ function stage() {
       manifests: undefined as never,
       pods: {
         get: () => running,
+        refresh() {},
         follow(_name, listener) {
           listeners.add(listener);
           listener(running, false);

@@ -52,6 +52,11 @@ export class Pods {
     };
   }
 
+  /** Lists the Pods again, for a caller who has read one that the watch has not shown. */
+  refresh(): void {
+    this.#informer?.refresh();
+  }
+
   async close(): Promise<void> {
     await this.#informer?.close();
   }

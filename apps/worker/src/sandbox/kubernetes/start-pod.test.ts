@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { containersWith, ended, podWith, RUNNING } from '../../../test-support/pod.ts';
 import { ApiRefusal, ApiUnreachable } from './api/api-errors.ts';
 import type { Pod } from './pod-schema.ts';
@@ -25,10 +25,12 @@ interface Cluster {
   shown?: Shown[];
   /** Time for which a deletion takes. */
   deletionMs?: number;
+  /** State that the server has, and a list shows, while the watch is silent. */
+  unseen?: Pod;
 }
 
 /** Starts a Pod in a cluster that replies to creations, and then shows states of the Pod. */
-function stage({ replies = [], shown = [], deletionMs = 0 }: Cluster) {
+function stage({ replies = [], shown = [], deletionMs = 0, unseen }: Cluster) {
   const calls: string[] = [];
   const words: (string | undefined)[] = [];
   const removal = new AbortController();
@@ -44,10 +46,14 @@ function stage({ replies = [], shown = [], deletionMs = 0 }: Cluster) {
         calls.push(`delete ${JSON.stringify(options)}`);
         await delay(deletionMs);
       },
-      get: () => Promise.reject(new Error('nothing is asked so early')),
+      get: () => (unseen ? Promise.resolve(unseen as never) : Promise.reject(new Error('nothing is asked so early'))),
     },
     pods: {
       get: () => undefined,
+      refresh() {
+        calls.push('list');
+        if (unseen) shown.push({ pod: unseen });
+      },
       follow(_name, listener) {
         const rest = setInterval(() => {
           const next = shown.shift();
@@ -63,11 +69,21 @@ function stage({ replies = [], shown = [], deletionMs = 0 }: Cluster) {
   return { done, calls, words: () => words.filter((text) => text !== undefined), removal };
 }
 
+afterEach(() => void vi.useRealTimers());
+
 describe('startPod', () => {
   test('resolves when the shell runs', async () => {
     const { done, calls } = stage({ shown: [{ pod: podWith({}) }, { pod: podWith(RUNNING) }] });
     await done;
     expect(calls).toEqual(['create pods']);
+  });
+
+  test('lists the Pods again when a silent watch shows nothing of a Pod', async () => {
+    vi.useFakeTimers();
+    const { done, calls } = stage({ unseen: podWith(RUNNING) });
+    await vi.advanceTimersByTimeAsync(15_010);
+    await done;
+    expect(calls).toEqual(['create pods', 'list']);
   });
 
   test('waits while a quota is not counted yet or used up, and tells its words', async () => {

@@ -28,12 +28,12 @@ export const CLAIMS: ApiResource = { group: '/api/v1', plural: 'persistentvolume
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 15_000;
-/** Interval at which a Pod is asked for that the watch has not shown. */
+/** Interval at which a Pod is asked for, of which a silent watch shows nothing. */
 const LOOK_EVERY_MS = 15_000;
 
 export interface StartedPod {
   client: Pick<ApiClient, 'create' | 'get' | 'delete'>;
-  pods: Pick<Pods, 'follow' | 'get'>;
+  pods: Pick<Pods, 'follow' | 'get' | 'refresh'>;
   /** Returns the Pod, with the claim that it needs first, if it needs one. */
   manifests(): Promise<{ pod: PodManifest; claim: ClaimManifest | undefined }>;
   name: string;
@@ -109,7 +109,9 @@ async function untilBegun({
   };
   const ask = () =>
     client.get(PODS, name, podSchema).then(
-      (pod) => look(pod, false),
+      ({ metadata }) => {
+        if (pods.get(name)?.metadata.resourceVersion !== metadata.resourceVersion) pods.refresh();
+      },
       (error: unknown) => {
         if (isNoObject(error)) begun.reject(endedEarly());
       },

@@ -67,7 +67,7 @@ async function stage(...script: Step[]) {
   opened.push(informer);
   await vi.waitFor(() => expect(isIdle).toBe(true), 5_000);
   const names = () => informer.values().map(({ metadata }) => metadata.name);
-  return { informer, asked, seen, names, logged };
+  return { informer, script, asked, seen, names, logged };
 }
 
 describe('Informer', () => {
@@ -132,6 +132,14 @@ describe('Informer', () => {
     const refuse = new Error('connect ECONNREFUSED');
     const { informer, logged } = await stage({ list: [] }, { refuse }, { refuse }, { refuse }, { list: [] });
     expect([logged, informer.problem]).toEqual([['connect ECONNREFUSED', 'kubernetes.recovered'], undefined]);
+  });
+
+  test('lists again when its open watch is found to be silent', async () => {
+    const { informer, script, seen, asked } = await stage({ list: [], version: 1 });
+    script.push({ list: [object('a', 5)], version: 6 });
+    informer.refresh();
+    await vi.waitFor(() => expect(asked).toEqual(['list', 'watch 1', 'list', 'watch 6']), 5_000);
+    expect([seen, informer.problem]).toEqual([['+a5'], undefined]);
   });
 
   test('rejects when the first list fails', async () => {

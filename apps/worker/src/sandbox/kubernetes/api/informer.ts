@@ -11,6 +11,7 @@ import type { WatchEvent } from './watch-events.ts';
 //             replaces the copy. So no change is missed, though changes of one object may be reported as one.
 // INFORMER-3. An object with the name of another one is reported after that one is reported as gone.
 // INFORMER-4. Every failure is followed by another attempt, until the informer is closed.
+// INFORMER-5. Who has read an object that the copy does not hold asks for a list. An open watch may be silent.
 
 /** Life of a watch from which its end is no failure. */
 const LEAST_LIFE_MS = 500;
@@ -39,6 +40,7 @@ export class Informer<T extends ApiObject> {
   readonly #closing = new AbortController();
   readonly #objects = new Map<string, T>();
   #following: Promise<void> | undefined;
+  #watching: AbortController | undefined;
   #problem: string | undefined;
 
   private constructor(options: InformerOptions<T>) {
@@ -66,6 +68,11 @@ export class Informer<T extends ApiObject> {
     return [...this.#objects.values()];
   }
 
+  /** Ends the watch, and replaces the copy by a list (INFORMER-5). */
+  refresh(): void {
+    this.#watching?.abort();
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#following;
@@ -79,7 +86,8 @@ export class Informer<T extends ApiObject> {
       let isOpen = false;
       try {
         version ??= await this.#list();
-        const events = await this.#options.watch(version, signal);
+        this.#watching = new AbortController();
+        const events = await this.#options.watch(version, AbortSignal.any([signal, this.#watching.signal]));
         this.#recover();
         since = performance.now();
         isOpen = true;
@@ -91,6 +99,7 @@ export class Informer<T extends ApiObject> {
         if (signal.aborted) return;
         this.#options.logger?.debug({ err: error }, 'kubernetes.watch-broke');
         if (isExpired(error)) version = undefined;
+        else if (this.#watching?.signal.aborted) version = undefined;
         else if (!isOpen && failures + 1 >= FAILURES_TO_REPORT) this.#report(error);
       }
       failures = isOpen && performance.now() - since >= LEAST_LIFE_MS ? 0 : failures + 1;
