@@ -4,7 +4,6 @@ import { pino } from 'pino';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { adoptRunning } from './adopt-running.ts';
-import type { SessionParts } from './session-parts.ts';
 
 const stage = vi.hoisted(() => ({ failed: [] as unknown[] }));
 vi.mock('../run/run-entry.ts', async (original) => ({
@@ -28,12 +27,15 @@ function open({
   keeperCalled,
   onHostLoss = 'fail' as 'fail' | 'recreate',
   began = [],
+  isLeft = false,
 }: {
   keeperRan?: string;
   keeperCalled?: string;
   /** Ids in the journal of the host. */
   began?: string[];
   onHostLoss?: 'fail' | 'recreate';
+  /** Whether the shell, which any worker can reach, is left meanwhile. */
+  isLeft?: boolean;
 } = {}) {
   const steps: string[] = [];
   const note = (step: string) => void steps.push(step);
@@ -58,7 +60,8 @@ function open({
     signal: new AbortController().signal,
   };
   const admitted = { clear() {} };
-  const parts = { announcements, shell, context, admission: { digest: '' }, admitted } as unknown as SessionParts;
+  const movable = isLeft ? { isMovable: true, hosting: { lost: AbortSignal.abort() } } : {};
+  const parts = { announcements, shell, context, admission: { digest: '' }, admitted, ...movable } as never;
   const run = async (adopted: Partial<Adopted>, found?: FakeSandbox) => {
     const all = { type: 'adopted', phase: 'open', epoch: 1, epochBase: 0, preparedEpoch: 1, waiting: 3, ...adopted };
     const { isAdopted, next, failing } = await adoptRunning(all as Adopted, found, parts);
@@ -130,6 +133,11 @@ describe('the adoption of a session', () => {
       'lost e: container-removed',
     ]);
     expect(stage.failed).toEqual([]);
+  });
+
+  test('leaves what became of a shell that was left meanwhile to the next owner', async () => {
+    const { run } = open({ keeperRan: 'no answer', isLeft: true });
+    expect(await run({ shell: shellHere, running: entry(HERE, 'idempotent') }, living())).toEqual(['abandon']);
   });
 
   test('removes a sandbox whose shell was never announced as ready', async () => {

@@ -28,6 +28,8 @@ export async function adoptRunning(
   const { running, shell: before } = adopted;
   const { owner, spec } = parts.context;
   const hello = await adoptShell(adopted, found, parts);
+  // The next owner adopts a shell that was left meanwhile, and tells what became of it.
+  if (parts.isMovable && parts.hosting.lost.aborted) return { isAdopted: false, next: LOOK };
   if (hello !== undefined) {
     await parts.announcements.adopted(before?.host);
     const next = running === undefined ? LOOK : await followRunning(running, hello, parts);

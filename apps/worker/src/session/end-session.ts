@@ -22,11 +22,19 @@ export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
   if (look === 'closing-before') return { type: 'check-close' };
   if (look === 'closing') hosting.close();
   if (look !== 'stays') return LOOK;
+  if (await reconnectIdle(parts)) return LOOK;
   const why = whyGiveUp(parts, usedAt);
   if (why !== undefined && (await giveUp(parts, why, () => hosting.isStopping))) return LEFT;
   if (why !== undefined || !lease.held()) return wait(LEASE_POLL_MS, false, parts);
   const timeoutMs = Math.min(POLL_MS, idleTimeoutOf(context), driver.pauseMs ?? POLL_MS);
   return wait(timeoutMs, await asks(parts), parts);
+}
+
+/** Connects again to a living shell over the network. Returns whether the session then looks again. */
+async function reconnectIdle({ shell, hosting, isMovable }: SessionParts): Promise<boolean> {
+  if (!isMovable || !shell.hasSandbox || shell.death !== undefined || shell.live?.connected === true) return false;
+  const hello = await shell.reconnect(AbortSignal.any([hosting.lost, hosting.unwanted]));
+  return hello !== undefined || hosting.state !== 'serving';
 }
 
 async function wait(timeoutMs: number, asks: boolean, { hosting }: SessionParts): Promise<Step> {
@@ -116,6 +124,13 @@ export async function leaveInQueue(parts: SessionParts): Promise<void> {
 export async function handOver({ shell, late }: SessionParts): Promise<void> {
   shell.leave();
   await late.end();
+}
+
+/** Ends the shell of a session that failed. The next attempt adopts one that any worker can reach (SESSION-6). */
+export async function leaveFailed({ shell, isMovable }: SessionParts): Promise<void> {
+  if (!isMovable) return shell.discard();
+  shell.leave();
+  await shell.abandon();
 }
 
 /**

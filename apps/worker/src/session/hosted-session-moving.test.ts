@@ -1,5 +1,6 @@
+import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { adoptable, open, outcomes, serve } from '../../test-support/session-stage.ts';
 import { FencedOff } from '../shell/keeper-connection.ts';
@@ -7,19 +8,22 @@ import { FencedOff } from '../shell/keeper-connection.ts';
 vi.mock('@shellfleet/mailbox', async (original) =>
   (await import('../../test-support/staged-mailbox.ts')).inMemory(await original<object>()),
 );
-const stage = vi.hoisted(() => ({ fencedOff: false }));
+const stage = vi.hoisted(() => ({ fencedOff: false, isUnreached: false, dials: 0 }));
 vi.mock('../shell/connect-shell.ts', () => ({
-  connectShell: async (sandbox: FakeSandbox) => {
+  connectShell: async (sandbox: FakeSandbox, { signal }: { signal?: AbortSignal }) => {
+    stage.dials += 1;
     if (stage.fencedOff) throw new FencedOff(9);
+    if (stage.isUnreached) await abortable(new Promise(() => {}), signal);
     return sandbox.keeper.connect();
   },
 }));
+
+beforeEach(() => Object.assign(stage, { fencedOff: false, isUnreached: false, dials: 0 }));
 
 const MOVABLE = { policy: { type: 'kubernetes' } } as const;
 
 /** Serves a session, whose shell any worker can reach, until it runs the entry `a`. */
 async function openRunning() {
-  stage.fencedOff = false;
   const it = open(MOVABLE);
   it.mailbox.submit({ id: 'a', script: 'hold' });
   const served = serve(it);
@@ -29,7 +33,6 @@ async function openRunning() {
 
 /** Returns a session that ran `a` under another host, in a sandbox that any worker can reach. */
 function openLeft() {
-  stage.fencedOff = false;
   const it = open(MOVABLE);
   const sandbox = adoptable(it, { id: 'a', host: 'host-2' });
   it.mailbox.shell = { host: 'host-2', sandbox: sandbox.id };
@@ -86,6 +89,101 @@ describe('a session whose shell any worker can reach (SESSION-6)', () => {
     expect(await served).toBe('ended');
     expect(outcomes(it.mailbox)).toEqual(['a cancellation']);
     expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'queued']);
+  });
+});
+
+describe('an idle session whose shell any worker can reach', () => {
+  /** Serves a session that waits for its next entry, and breaks its connection. */
+  async function openBroken({ isUnreached = false } = {}) {
+    const it = open(MOVABLE);
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success']);
+    stage.isUnreached = isUnreached;
+    it.keeper().breakConnection();
+    await expect.poll(() => stage.dials).toBe(2);
+    return { it, served };
+  }
+
+  test('keeps its shell when the connection breaks', async () => {
+    const { it } = await openBroken();
+    it.mailbox.submit({ id: 'b', script: 'true' });
+    it.session.wakeUp();
+    await expect.poll(() => outcomes(it.mailbox)).toEqual(['a success', 'b success']);
+    expect([it.mailbox.events, it.sandboxes.made.length]).toEqual([['session.opened'], 1]);
+  });
+
+  test('is closed while its keeper cannot be reached', async () => {
+    const { it, served } = await openBroken({ isUnreached: true });
+    it.mailbox.phase = 'closing';
+    it.session.closeGeneration('one');
+    expect(await served).toBe('ended');
+    expect([it.sandboxes.made[0]?.removed, it.mailbox.released]).toEqual([true, 'queued']);
+  });
+});
+
+describe('a session that its worker loses or leaves while a keeper cannot be reached', () => {
+  test('is lost at once while it is adopted, and nothing is written', async () => {
+    stage.isUnreached = true;
+    const { it, sandbox } = openLeft();
+    const served = serve(it);
+    await expect.poll(() => stage.dials).toBe(1);
+    it.lease.lose();
+    expect(await served).toBe('ended');
+    expect([it.mailbox.events, it.mailbox.finished, sandbox.removed]).toEqual([[], [], false]);
+  });
+
+  test('is put back at once while it is adopted, when its worker stops', async () => {
+    stage.isUnreached = true;
+    const { it, sandbox } = openLeft();
+    const served = serve(it);
+    await expect.poll(() => stage.dials).toBe(1);
+    it.session.stop('hand-over');
+    expect(await served).toBe('ended');
+    expect([it.mailbox.events, it.jobs.putBack.mock.calls.length, sandbox.removed]).toEqual([[], 1, false]);
+  });
+
+  test('is lost at once while it is connected again', async () => {
+    const { it, served } = await openRunning();
+    stage.isUnreached = true;
+    it.keeper().breakConnection();
+    await expect.poll(() => stage.dials).toBe(2);
+    it.lease.lose();
+    expect(await served).toBe('ended');
+    expect([it.mailbox.finished, it.sandboxes.made[0]?.removed]).toEqual([[], false]);
+  });
+
+  test('removes the sandbox that it opens, which no other owner can know of', async () => {
+    stage.isUnreached = true;
+    const it = open(MOVABLE);
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => stage.dials).toBe(1);
+    it.lease.lose();
+    expect(await served).toBe('ended');
+    expect(it.sandboxes.made.map(({ removed }) => removed)).toEqual([true]);
+  });
+});
+
+describe('a session that fails, and whose shell any worker can reach', () => {
+  test('leaves its shell to the next attempt', async () => {
+    const { it, served } = await openRunning();
+    const { functions } = it.mailbox;
+    const finish = () => Promise.reject(new Error('not expected'));
+    vi.spyOn(it.mailbox, 'functions', 'get').mockReturnValue({ ...functions, finish });
+    it.keeper().end();
+    expect(await served).toBe('failed');
+    expect([it.sandboxes.made[0]?.removed, it.lease.ended]).toEqual([false, true]);
+  });
+
+  test('ends its lease while the worker stops', async () => {
+    const it = open(MOVABLE);
+    it.jobs.acquire = () => {
+      it.session.stop('hand-over');
+      return Promise.reject(new Error('not expected'));
+    };
+    expect(await serve(it)).toBe('failed');
+    expect(it.lease.ended).toBe(true);
   });
 });
 

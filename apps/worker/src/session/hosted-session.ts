@@ -2,7 +2,7 @@ import type { Entry, Fenced } from '@shellfleet/mailbox';
 import { differences, type SessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, type CarriedEntry } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { firstLockMs, type Lease } from '../lease/leases.ts';
+import { firstLockMs, isMovableClass, type Lease } from '../lease/leases.ts';
 import { untilHeld } from '../lease/until-held.ts';
 import { askedToCancel, askedToClose } from '../run/asked-requests.ts';
 import { EntryRun } from '../run/entry-run.ts';
@@ -20,6 +20,7 @@ import {
   endClosing,
   giveUp,
   handOver,
+  leaveFailed,
   leaveInQueue,
   leaveToOthers,
   moveOn,
@@ -119,9 +120,9 @@ export class HostedSession {
 
   /** Leaves a shell that any worker can reach, with the entry that runs there, while the worker stops (SESSION-6). */
   #moveIfHandedOver(): void {
-    const { shell, isMovable } = this.#parts ?? {};
-    if (this.#hosting.state === 'handing-over' && isMovable === true && shell?.hasState === true)
-      this.#hosting.become('moving');
+    if (this.#parts?.isMovable !== true || this.#hosting.state !== 'handing-over') return;
+    const { hasState, isBeingAdopted } = this.#parts.shell;
+    if (hasState || isBeingAdopted) this.#hosting.become('moving');
   }
 
   /** Lets a session without a living shell leave, as the host takes nothing new (SESSION-5). */
@@ -164,11 +165,11 @@ export class HostedSession {
       return 'ended';
     } catch (err) {
       (this.#parts?.context ?? this.#host).logger.error({ err }, 'session.failed');
-      await this.#parts?.shell.discard();
+      if (this.#parts !== undefined) await leaveFailed(this.#parts);
       return 'failed';
     } finally {
       // A shell that only the next process of this worker can reach keeps its lease until this process has ended.
-      if (this.#hosting.state !== 'handing-over') lease.end();
+      if (this.#hosting.state !== 'handing-over' || isMovableClass(this.job.placementClass)) lease.end();
     }
   }
 

@@ -117,6 +117,7 @@ function createShell(
       onConnected: (shellTerminals) => terminals.connect(shellTerminals),
       ...(isMovable(spec.policy.type) && {
         movable: {
+          lost: hosting.lost,
           onFencedOff: () => hosting.become('fenced'),
           mayRemove: async () => untilHeld(lease, hosting.lost),
         },

@@ -83,6 +83,8 @@ export interface SessionShellDeps {
 }
 
 interface MovableDeps {
+  /** Aborts when this host has lost the session, or leaves it as it is. */
+  lost: AbortSignal;
   /** Reports that another worker has claimed the keeper under a higher fence. */
   onFencedOff(): void;
   /** Waits until the lease is held, so that the sandbox may be removed. Resolves to false when it is lost. */
@@ -208,6 +210,11 @@ export class SessionShell {
     return this.#sandbox !== undefined && this.#death === undefined && this.#preparedShellNumber !== 0;
   }
 
+  /** Whether a sandbox that this host did not open is connected for the first time. */
+  get isBeingAdopted(): boolean {
+    return this.#sandbox !== undefined && this.#start === undefined && this.#live === undefined;
+  }
+
   get hasSandbox(): boolean {
     return this.#sandbox !== undefined;
   }
@@ -258,13 +265,13 @@ export class SessionShell {
 
   /** Opens and prepares the shell as needed to start an entry. Throws the error for Results of waiting entries. */
   async makeReady(signal: AbortSignal): Promise<void> {
-    this.#refuseLeft();
+    this.#refuseIfLeft();
     const ending = this.#sandbox?.ending;
     if (ending !== undefined && this.#death === undefined) await this.abandon(describeDeath(ending));
     if (this.#sandbox !== undefined && (this.#death !== undefined || this.#live?.connected !== true)) {
       if (this.#death !== undefined || (await this.reconnect()) === undefined) await this.abandon();
     }
-    this.#refuseLeft();
+    this.#refuseIfLeft();
     if (this.#sandbox === undefined) await this.#open(signal);
     if (this.#preparedShellNumber !== this.#shellNumber)
       await this.#step(SPANS.prepareShell, () => this.#prepare(signal));
@@ -289,6 +296,7 @@ export class SessionShell {
     await this.#deps.uses.begin(this.#deps.ref.tenant, sandbox, { isAdopted: true });
     await this.#offerEgress(sandbox);
     return this.#connect(sandbox, CONNECT_DEADLINE_MS, {
+      signal: this.#deps.movable?.lost,
       // Until the hello, the session's earlier shells count, as the next shell must not reuse the epoch of a lost one.
       onHello: () => {
         this.#epochBase = epochBase;
@@ -298,12 +306,12 @@ export class SessionShell {
     });
   }
 
-  /** Connects again. Returns the keeper's hello, or undefined when the sandbox is gone. */
-  async reconnect(): Promise<ShellHello | undefined> {
+  /** Connects again, unless `signal` aborts. Returns the keeper's hello, or undefined when the sandbox is gone. */
+  async reconnect(signal = this.#deps.movable?.lost): Promise<ShellHello | undefined> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined || this.#death !== undefined || this.#isLeft) return undefined;
     this.#live?.disconnect();
-    const connected = this.#connect(sandbox, CONNECT_DEADLINE_MS).catch(() => undefined);
+    const connected = this.#connect(sandbox, CONNECT_DEADLINE_MS, { signal }).catch(() => undefined);
     const hello = await Promise.race([connected, sandbox.died.then(() => undefined)]);
     return hello ?? this.giveUp();
   }
@@ -347,7 +355,9 @@ export class SessionShell {
   async abandon(reason = this.#describeEnd(), { inOrder = false } = {}): Promise<void> {
     const sandbox = this.#sandbox;
     if (sandbox === undefined) return;
-    if (this.#isLeft) return this.#deps.uses.end(sandbox);
+    // No other owner can know of a sandbox that was opened here and never prepared.
+    const isUnknown = this.#start !== undefined && this.#preparedShellNumber === 0;
+    if (this.#isLeft && !isUnknown) return this.#deps.uses.end(sandbox);
     const keptFor = this.#whyKeep(reason, inOrder);
     this.#lossReason = reason;
     this.#epochBase = this.epoch;
@@ -359,7 +369,7 @@ export class SessionShell {
     this.#deps.egress?.close();
     this.#death = undefined;
     this.#deps.onAbandoned();
-    await Promise.all([this.#remove(sandbox, keptFor), this.#deps.onConnected(undefined)]);
+    await Promise.all([this.#remove(sandbox, { keptFor, isUnknown }), this.#deps.onConnected(undefined)]);
   }
 
   /** Leaves the sandbox to the next owner or the next process of this worker. It is not used here any more. */
@@ -369,8 +379,11 @@ export class SessionShell {
     this.#deps.egress?.close();
   }
 
-  #refuseLeft(): void {
-    if (this.#isLeft) throw new Error('the shell was left to its next owner');
+  /** Throws if the sandbox was left to its next owner, and closes the connection that was made meanwhile. */
+  #refuseIfLeft(shell?: Shell): void {
+    if (!this.#isLeft) return;
+    shell?.disconnect();
+    throw new Error('the shell was left to its next owner');
   }
 
   /** Opens the shell, from a pool or in a sandbox that is created for it. */
@@ -394,11 +407,14 @@ export class SessionShell {
     // What the sandbox used while it waited is not the tenant's.
     await uses.begin(ref.tenant, taken.sandbox, { isAdopted: true });
     try {
-      this.#use(await this.#step(SPANS.connectKeeper, () => this.#handOver(taken.sandbox, taken.shell)));
+      const shell = await this.#step(SPANS.connectKeeper, () => this.#handOver(taken.sandbox, taken.shell));
+      this.#refuseIfLeft(shell);
+      this.#use(shell);
       return true;
     } catch (err) {
       this.#deps.logger.warn({ err, ...sandboxFields(taken.sandbox) }, 'pool.hand-over-failed');
       await this.abandon(this.#lossReason);
+      this.#refuseIfLeft();
       this.#start = 'empty';
       return false;
     }
@@ -463,10 +479,13 @@ export class SessionShell {
     return this.#failure && `its last command ended as ${this.#failure}`;
   }
 
-  async #remove(sandbox: Sandbox, keptFor?: string): Promise<void> {
+  async #remove(
+    sandbox: Sandbox,
+    { keptFor, isUnknown = false }: { keptFor?: string | undefined; isUnknown?: boolean } = {},
+  ): Promise<void> {
     this.#failure = undefined;
     await this.#deps.uses.end(sandbox);
-    if ((await this.#deps.movable?.mayRemove()) === false) return;
+    if (!isUnknown && (await this.#deps.movable?.mayRemove()) === false) return;
     if (keptFor !== undefined && (await this.#deps.keep?.(sandbox, keptFor)) === true) return;
     await removeSandbox(sandbox, this.#deps.logger);
   }
@@ -490,7 +509,11 @@ export class SessionShell {
   async #connect(
     sandbox: Sandbox,
     deadlineMs: number,
-    { start = false, signal, onHello }: { start?: boolean; signal?: AbortSignal; onHello?: () => void } = {},
+    {
+      start = false,
+      signal,
+      onHello,
+    }: { start?: boolean; signal?: AbortSignal | undefined; onHello?: () => void } = {},
   ): Promise<ShellHello> {
     const onMessage = this.#reporterOf(sandbox);
     const { fence, movable } = this.#deps;
@@ -501,9 +524,7 @@ export class SessionShell {
       if (error instanceof FencedOff) movable?.onFencedOff();
       throw error;
     });
-    // A shell that was left while it was connected belongs to its next owner.
-    if (this.#isLeft) shell.disconnect();
-    this.#refuseLeft();
+    this.#refuseIfLeft(shell);
     onHello?.();
     return this.#use(shell);
   }
