@@ -149,6 +149,18 @@ describe('the gate of a host', () => {
     expect([pending, gate.describe().opening]).toEqual([25, 0]);
   });
 
+  test('stays open while Pods wait for their cluster, and others behind them', async () => {
+    const placed = Promise.withResolvers<void>();
+    const pods = Array.from({ length: 20 + 8 * availableParallelism() }, () =>
+      gate.limitOpening('kubernetes', () => placed.promise),
+    );
+    setFree(300);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([gate.admits(), gate.describe().reason]).toEqual([3, null]);
+    placed.resolve();
+    await Promise.all(pods);
+  });
+
   test('takes no more at once than may wait here, and further ones when those open', async () => {
     setFree(7_000);
     await vi.advanceTimersByTimeAsync(1_000);

@@ -15,7 +15,8 @@ import { describeLesson, findPause, reserveOf, type Thresholds } from './reserve
 // GATE-2. Memory is measured at intervals. Sessions that were being opened then, and those taken since, count with an
 //         estimate in addition. For their sake the host takes no further session, but none leaves.
 // GATE-3. While many sessions wait here to be opened, or were just taken, further ones wait in the queue, where any
-//         host can take them.
+//         host can take them. A Pod that waits for its cluster counts neither here nor in GATE-2: its memory is not
+//         this host's, and the next session may have a Pod that lives.
 // GATE-4. When the kernel kills processes for the memory of the whole host, the host takes no session for a moment, and
 //         keeps more memory free from then on (lesson.ts).
 
@@ -47,7 +48,7 @@ export interface Gate {
   admits(): number;
   /** Returns the number of further sessions for which the host has memory (GATE-2). */
   places(): number;
-  /** Counts a session that was taken (GATE-2). `begun` resolves when it begins to open, or needs that no more. */
+  /** Counts a session that was taken (GATE-2). `begun` resolves when it finds or opens its shell, or needs none. */
   taken(begun: Promise<unknown>): void;
   /** Tells that the kernel killed processes because the memory of the host ran out (GATE-4). */
   ranOutOfMemory(): void;
@@ -64,8 +65,8 @@ export interface Gate {
 export async function openGate(options: GateOptions): Promise<Gate> {
   const { stateDirectory, thresholds, otherProblems, logger, onRoom } = options;
   const [here, pods] = [pLimit(OPENED_AT_A_TIME), pLimit(PENDING_PODS)];
-  const waitingTurns = () => here.pendingCount + pods.pendingCount;
-  const opening = () => here.activeCount + pods.activeCount + waitingTurns();
+  const openingHere = () => here.activeCount + here.pendingCount;
+  const opening = () => openingHere() + pods.activeCount + pods.pendingCount;
   let room = await options.readRoom(stateDirectory);
   let shortages: string[] = [];
   let unmeasured = 0;
@@ -92,12 +93,12 @@ export async function openGate(options: GateOptions): Promise<Gate> {
     const { memory: before } = room;
     room = await options.readRoom(stateDirectory);
     if (hasRunOut([before, room.memory], thresholds.leastFree.memoryBytes)) ranOutOfMemory();
-    unmeasured = opening() + coming;
+    unmeasured = openingHere() + coming;
     judge();
   };
   const rounds = repeat(measure, { everyMs: options.intervalMs ?? INTERVAL_MS });
 
-  const waiting = () => waitingTurns() + coming;
+  const waiting = () => here.pendingCount + coming;
   const onBegun = () => {
     if (refusedLast) onRoom();
   };

@@ -235,4 +235,13 @@ describe('the adoption of a shell that another worker opened', () => {
     expect(await served).toBe('ended');
     expect([it.mailbox.finished, it.jobs.putBack.mock.calls.length]).toEqual([[], 1]);
   });
+
+  test('counts as begun while the shell is looked for', async () => {
+    const { it } = openLeft();
+    it.sandboxes.unreachable = new Error('the API server is away');
+    const served = serve(it);
+    await it.session.begun;
+    it.session.stop('hand-over');
+    expect(await served).toBe('ended');
+  });
 });

@@ -1,4 +1,4 @@
-import type { Entry, Fenced } from '@shellfleet/mailbox';
+import type { Adopted, Entry, Fenced } from '@shellfleet/mailbox';
 import { differences, type SessionJob } from '@shellfleet/placement';
 import { ATTRIBUTES, type CarriedEntry } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
@@ -70,7 +70,7 @@ export class HostedSession {
     this.#hosting.wakeUps.notify();
   }
 
-  /** Resolves when the session first opens a shell, runs an entry or waits. */
+  /** Resolves when the session first finds or opens a shell, runs an entry or waits. */
   get begun(): Promise<void> {
     return this.#hosting.begun;
   }
@@ -187,7 +187,7 @@ export class HostedSession {
     const { id = '', cancelReason } = adopted.running ?? {};
     if (cancelReason !== undefined && (await askedToCancel(id, cancelReason, context)) !== undefined)
       hosting.cancel(id);
-    const sandbox = isMovable ? await findShell(adopted, parts, this.#host.sandboxes) : found;
+    const sandbox = isMovable ? await this.#find(adopted, parts) : found;
     if (isMovable && hosting.lost.aborted) return this.#loop(LOOK, parts);
     const differing = differences(this.job, adopted.generation, parts.placement);
     if (differing.length > 0) return refuseSession(differing, adopted, sandbox, parts);
@@ -202,6 +202,12 @@ export class HostedSession {
     if (!isOffered && !hosting.lost.aborted) return leaveToOthers(parts);
     hosting.become('serving');
     await this.#loop(next, parts);
+  }
+
+  /** Finds the living shell. That counts as begun, so that the worker takes further sessions meanwhile (GATE-3). */
+  #find(adopted: Adopted, parts: SessionParts): Promise<Sandbox | undefined> {
+    const find = () => findShell(adopted, parts, this.#host.sandboxes);
+    return adopted.shell === undefined ? find() : this.#hosting.during({ type: 'finds' }, find);
   }
 
   /** Executes one step after another until the session has ended here. */

@@ -44,6 +44,8 @@ const RANK: Record<HostingState, number> = {
 /** Activity of the session's loop, as far as others need it. */
 type Activity =
   | { type: 'steps' }
+  /** The living shell that another worker may have opened is looked for, however long that takes. */
+  | { type: 'finds' }
   /** A shell is opened for a waiting entry. `leaving` aborts that, so that another host can run the entry. */
   | { type: 'opens'; leaving: AbortController }
   | { type: 'runs'; run: EntryRun }

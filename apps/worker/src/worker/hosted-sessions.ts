@@ -68,7 +68,7 @@ export class HostedSessions {
 
   /**
    * Serves a session until it leaves its slot. `found` is its living sandbox, if any. Resolves when the session begins
-   * to open a shell, or needs none yet.
+   * to find or open a shell, or needs none yet.
    */
   serve(job: SessionJob, found?: Sandbox, failures = 0): Promise<void> {
     const { stopping, onEnded, tenants } = this.#options;
