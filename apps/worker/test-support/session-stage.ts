@@ -21,6 +21,7 @@ import type { Lease } from '../src/lease/leases.ts';
 import { RecentLines } from '../src/log/recent-lines.ts';
 import type { OverflowLogs } from '../src/overflow-log/overflow-logs.ts';
 import { RunningEntries } from '../src/run/entry-run.ts';
+import type { SessionHost } from '../src/run/host-services.ts';
 import { HostedSession } from '../src/session/hosted-session.ts';
 import { FakeMailbox } from './fake-mailbox.ts';
 import { FakeSandbox, FakeSandboxes } from './fake-sandbox.ts';
@@ -74,7 +75,14 @@ export function open(
     offers = [classOf('docker'), classOf('kubernetes')],
     admission = ADMIT_EVERYTHING,
     isTracing = false,
-  }: { job?: SessionJob; offers?: PlacementClass[]; admission?: Admission; isTracing?: boolean } = {},
+    limitOpening = (_policy, work) => work(),
+  }: {
+    job?: SessionJob;
+    offers?: PlacementClass[];
+    admission?: Admission;
+    isTracing?: boolean;
+    limitOpening?: SessionHost['limitOpening'];
+  } = {},
 ) {
   const mailbox = new FakeMailbox(keys, sealer, spec);
   staged.mailbox = mailbox;
@@ -110,7 +118,7 @@ export function open(
     takesNew: () => host.takesNew,
     mostIdleMs: () => Number.POSITIVE_INFINITY,
     uses: new TenantUses(),
-    limitOpening: (_policy, work) => work(),
+    limitOpening,
     pools: { take: async () => ({ type: 'cold', reason: 'no-pool' }), tend() {} },
     onHostMemory: () => {},
     hostMemory: new HostMemory(),

@@ -1,5 +1,6 @@
 import { abortable } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
+import pLimit from 'p-limit';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { adoptable, open, outcomes, serve } from '../../test-support/session-stage.ts';
@@ -243,5 +244,24 @@ describe('the adoption of a shell that another worker opened', () => {
     await it.session.begun;
     it.session.stop('hand-over');
     expect(await served).toBe('ended');
+  });
+});
+
+describe('a session that waits for its turn to open a Pod', () => {
+  test('ends at once when it is closed, and creates none when its turn comes', async () => {
+    const limit = pLimit(1);
+    const earlier = Promise.withResolvers<void>();
+    const opening = limit(() => earlier.promise);
+    const it = open(MOVABLE, { limitOpening: (_policy, work) => limit(work) });
+    it.mailbox.submit({ id: 'a', script: 'true' });
+    const served = serve(it);
+    await expect.poll(() => limit.pendingCount).toBe(1);
+    it.mailbox.phase = 'closing';
+    it.session.closeGeneration('one');
+    expect(await served).toBe('ended');
+    earlier.resolve();
+    await opening;
+    await expect.poll(() => limit.activeCount + limit.pendingCount).toBe(0);
+    expect([it.sandboxes.made, it.mailbox.released]).toEqual([[], 'queued']);
   });
 });

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { abortable, withResolvers } from '@shellfleet/concurrency';
 import {
   type ColdReason,
   type Outcome,
@@ -431,11 +432,10 @@ export class SessionShell {
 
   /** Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
   async #create(signal: AbortSignal): Promise<void> {
-    const open = () => this.#deps.limitOpening(this.#deps.spec.policy.type, () => this.#openNow(signal));
     this.#pull = undefined;
     for (let pulls = 0; ; pulls++) {
       try {
-        return await open();
+        return await this.#openInTurn(signal);
       } catch (error) {
         if (!(error instanceof MissingImage) || pulls === MOST_PULLS) throw error;
         // Outside the limit, so that a slow registry delays no other session.
@@ -450,7 +450,23 @@ export class SessionShell {
     this.#pull = { from: this.#pull?.from ?? from, to: Date.now() };
   }
 
+  /** Opens the sandbox when its turn has come. The turns of Pods may never come, so an abort ends the wait for one. */
+  async #openInTurn(signal: AbortSignal): Promise<void> {
+    const turn = withResolvers<void>();
+    const opening = this.#deps.limitOpening(this.#deps.spec.policy.type, () => {
+      turn.resolve();
+      return this.#openNow(signal);
+    });
+    if (this.#deps.movable !== undefined) {
+      // After an abort, the opening fails when its turn comes, and nobody waits for it.
+      opening.catch(() => {});
+      await abortable(turn.promise, signal);
+    }
+    return opening;
+  }
+
   async #openNow(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const { ref, spec, sandboxes } = this.#deps;
     const create = () => sandboxes.create(ref, spec, { signal, image: this.#image });
     const sandbox = await this.#step(SPANS.createSandbox, create);
