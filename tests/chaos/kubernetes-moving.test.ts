@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
-import { isRoot } from '../support/host-leftovers.ts';
 import { CountingLoad } from '../support/kubernetes/counting-load.ts';
 import { type PodFleet, startPodFleet } from '../support/kubernetes/pod-fleet.ts';
 import { md5 } from '../support/md5.ts';
@@ -26,7 +25,7 @@ const spec = { policy: 'kubernetes', limits: { memoryBytes: 64 << 20 } } as cons
 
 let pods: PodFleet;
 beforeAll(async () => {
-  if (isRoot) pods = await startPodFleet({ workers: 3 });
+  pods = await startPodFleet({ workers: 3 });
 }, 60_000);
 afterAll(() => pods?.[Symbol.asyncDispose]());
 
@@ -55,7 +54,7 @@ const p99 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.c
 
 const close = (sessions: readonly Session[]) => Promise.all(sessions.map((session) => session.close()));
 
-describe.runIf(isRoot)('sessions whose shells are Pods', () => {
+describe('sessions whose shells are Pods', () => {
   test('answer within 8 s when one worker is killed and another stands still', async () => {
     const { fleet, workers } = pods.stack;
     const load = new CountingLoad();
@@ -157,7 +156,7 @@ describe.runIf(isRoot)('sessions whose shells are Pods', () => {
   }, 60_000);
 });
 
-describe.runIf(isRoot)('the only worker of a fleet', () => {
+describe('the only worker of a fleet', () => {
   test('leaves its sessions to a build with the next protocols, and that back to it', async () => {
     await using alone = await startPodFleet({ program: sourceWorker });
     const { fleet, workers } = alone.stack;

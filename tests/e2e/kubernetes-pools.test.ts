@@ -9,7 +9,6 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { isRoot } from '../support/host-leftovers.ts';
 import { bridgeAddress } from '../support/kubernetes/kubelet/pod-network.ts';
 import { type PodFleet, startPodFleet } from '../support/kubernetes/pod-fleet.ts';
 import { until } from '../support/until.ts';
@@ -27,7 +26,6 @@ let pods: PodFleet;
 let authority: string;
 
 beforeAll(async () => {
-  if (!isRoot) return;
   directory = await mkdtemp(join(tmpdir(), 'sf-pod-pools-'));
   site = createServer((_incoming, answer) => answer.end('the site\n'));
   await once(site.listen(0, '127.0.0.1'), 'listening');
@@ -68,7 +66,7 @@ const open = (id: string, spec: SessionSpec = {}) =>
   pods.stack.fleet.session(id, { policy: 'kubernetes', limits, ...spec });
 const ready = async () => (await pods.stack.fleet.hosts())[0]?.pools?.[0]?.ready ?? 0;
 
-describe.runIf(isRoot)('a session in a Pod', () => {
+describe('a session in a Pod', () => {
   test('gets one that was ready before, and its own variables', async () => {
     await until(ready, (count) => count === 1);
     const [waiting] = pods.cluster.server.store.list('pods');

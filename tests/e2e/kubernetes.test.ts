@@ -1,6 +1,5 @@
 import type { SessionInfo, SessionSpec } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isRoot } from '../support/host-leftovers.ts';
 import { type PodFleet, startPodFleet } from '../support/kubernetes/pod-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -12,7 +11,6 @@ const GPU = 'example.com/gpu';
 let pods: PodFleet;
 
 beforeAll(async () => {
-  if (!isRoot) return;
   const cluster = { nodes: [{ name: 'one', podPidsLimit: 256 }], housekeepingMs: 200 };
   pods = await startPodFleet({ slots: 50, cluster, section: { resources: [GPU], podPidsLimit: 256 } });
 }, 60_000);
@@ -39,7 +37,7 @@ async function running(id: string, script: string) {
   return { session, command, pod: podOf(id) ?? '' };
 }
 
-describe.runIf(isRoot).concurrent('a session in a Pod', () => {
+describe.concurrent('a session in a Pod', () => {
   test('reports an eviction for storage with the words of the kubelet', async () => {
     const { command, pod } = await running('evicted', 'sleep 60');
     pods.cluster.kubelet.evictForDisk('sessions', pod);
@@ -96,7 +94,7 @@ describe.runIf(isRoot).concurrent('a session in a Pod', () => {
   });
 });
 
-describe.runIf(isRoot)('a cluster that enforces no NetworkPolicy', () => {
+describe('a cluster that enforces no NetworkPolicy', () => {
   test('gets no session, and learns which setting mends that', async () => {
     await using open = await startPodFleet({ cluster: { enforced: false } });
     const session = await open.stack.fleet.session('exposed', {

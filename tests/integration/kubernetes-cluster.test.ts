@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { isRoot } from '../support/host-leftovers.ts';
 import { type Pod, podOf } from '../support/kubernetes/kubelet/pod-status.ts';
 import { ask, type Caller } from '../support/kubernetes/request.ts';
 import { type PodParts, samplePod } from '../support/kubernetes/sample-pod.ts';
@@ -14,7 +13,6 @@ const { busybox } = inject('testImages');
 let cluster: Cluster;
 let admin: Caller;
 beforeAll(async () => {
-  if (!isRoot) return;
   const nodes = [
     { name: 'one', capacity: { cpu: '8' }, podPidsLimit: 64, noexecVolumes: ['plain'] },
     { name: 'lost', labels: { disk: 'lost' } },
@@ -54,7 +52,7 @@ const ended = (name: string) => wait(name, ({ status }) => ['Succeeded', 'Failed
 const running = (name: string) => wait(name, ({ status }) => status.phase === 'Running');
 const conditionOf = ({ status }: Pod, type: string) => status.conditions?.find((one) => one.type === type);
 
-describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
+describe.concurrent('the kubelet of the tests', () => {
   test('runs init containers and the container as their Pod says', async () => {
     const keeper = {
       name: 'keeper',
@@ -260,7 +258,7 @@ describe.runIf(isRoot).concurrent('the kubelet of the tests', () => {
   });
 });
 
-describe.runIf(isRoot)('a drained node', () => {
+describe('a drained node', () => {
   test('evicts its Pods and takes no more', async () => {
     await run('drained', 'sleep 60');
     const { spec } = await running('drained');
@@ -282,7 +280,7 @@ describe.runIf(isRoot)('a drained node', () => {
   });
 });
 
-describe.runIf(isRoot)('a cluster without enforcement', () => {
+describe('a cluster without enforcement', () => {
   test('lets Pods reach each other and the API server', async () => {
     const open = await startCluster({ nodes: 1, enforced: false });
     const { hostname, port } = new URL(open.server.url);

@@ -118,7 +118,7 @@ export async function readStoredSession(redis: Redis, keys: SessionKeys): Promis
 
 /**
  * Reads the owner of an open session, '' without one, and the sandbox of its last ready shell, '' without one.
- * Undefined when nothing is known of the session.
+ * Returns undefined when Redis knows nothing of the session.
  */
 export async function readSandboxOwner(
   redis: Redis,

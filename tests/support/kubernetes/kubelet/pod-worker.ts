@@ -168,7 +168,7 @@ export class PodWorker {
     const refusal = await run.start().catch((error: Error) => error);
     if (refusal) return this.#reportUnstartable(run, refusal, put);
     this.#current = run;
-    // It may have been ended between both lines above.
+    // The Pod may have been ended between the start of the container and the line above.
     if (this.#stop.signal.aborted) void run.stop(this.#ending?.graceSeconds ?? 0);
     const isInit = list === 'initContainerStatuses';
     put(
