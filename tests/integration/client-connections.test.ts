@@ -1,7 +1,9 @@
+import { createHook } from 'node:async_hooks';
+import type { Fleet } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
-import { untilFound } from '../support/until.ts';
+import { until, untilFound } from '../support/until.ts';
 
 let own: OwnRedis;
 beforeAll(async () => {
@@ -13,6 +15,24 @@ afterAll(() => own[Symbol.asyncDispose]());
 async function clientConnections(): Promise<string[]> {
   const list = (await own.redis.client('LIST')) as string;
   return list.split('\n').filter((line) => /name=shellfleet-(producer|feeds)/.test(line));
+}
+
+/** Counts the timers of this process that are set from now on and still run, those without a reference included. */
+function countTimers(): { running(): number } & Disposable {
+  const running = new Set<number>();
+  const hook = createHook({
+    init: (id, type) => void (type === 'Timeout' && running.add(id)),
+    destroy: (id) => void running.delete(id),
+  }).enable();
+  return { running: () => running.size, [Symbol.dispose]: () => void hook.disable() };
+}
+
+/** Counts the calls of Redis that `act` causes. */
+async function callsDuring(act: () => Promise<unknown>): Promise<number> {
+  const read = async () => Number(/total_commands_processed:(\d+)/.exec(await own.redis.info('stats'))?.[1]);
+  const before = await read();
+  await act();
+  return (await read()) - before;
 }
 
 const untilClosed = () =>
@@ -35,6 +55,37 @@ describe('the connections of clients to Redis', () => {
     );
     expect(outputs).toEqual(names.map((name) => [`of ${name}\n`, `of ${name}\n`]));
     expect((await clientConnections()).length).toBeLessThanOrEqual(5);
+  });
+
+  // CONNECTION-1
+  test('and the timers of a process do not grow with 1,000 tenants that all wait, read and drive', async () => {
+    await using stage = await setClientStage(own);
+    const first = await stage.connect({ tenant: 'first' });
+    await (await first.session('s', undefined, { driven: true })).submit('true');
+    using timers = countTimers();
+    const names = Array.from({ length: 1_000 }, (_, index) => `tenant-${index}`);
+    let fleets: Fleet[] = [];
+    const calls = await callsDuring(async () => {
+      fleets = await Promise.all(names.map((tenant) => stage.connect({ tenant })));
+    });
+    expect(calls).toBeLessThan(20);
+    expect(await callsDuring(() => stage.connect({ tenant: 'one-more' }))).toBeLessThan(10);
+    const ended = await Promise.all(
+      fleets.map(async (fleet) => {
+        const command = await (await fleet.session('s', undefined, { driven: true })).submit('true');
+        const [result, output] = [command.result(), Array.fromAsync(command.output())];
+        return () => Promise.allSettled([result, output]);
+      }),
+    );
+    const channels = async () => ((await own.redis.pubsub('CHANNELS', `${stage.keyspace}:*`)) as string[]).length;
+    await until(channels, (count) => count >= 2_000);
+    // The timers of calls end with their replies. What stays is a few of each connection.
+    await until(timers.running, (count) => count < 10);
+    expect(await clientConnections()).toHaveLength(2);
+    await Promise.all(fleets.map((fleet) => fleet.close()));
+    await Promise.all(ended.map((settled) => settled()));
+    await until(channels, (count) => count < 10);
+    await until(timers.running, (count) => count < 10);
   });
 
   test('are shared by fleets of several namespaces, each with its own sessions and inbox', async () => {

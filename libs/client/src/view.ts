@@ -1,13 +1,13 @@
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { newSessionJob, type QueuedSessions, toPlacement } from '@shellfleet/placement';
 import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
-import { isRestoring, readRetention, retentionOf } from '@shellfleet/redis';
+import { retentionOf } from '@shellfleet/redis';
 import { createKeylessSealer, createSealer, createSigner, type Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
 import type { ConnectSettings } from './connect-settings.ts';
-import type { Connection, ConnectionUser, NamespaceLink } from './connection/connection.ts';
+import type { Connection, ConnectionUser, Entered, NamespaceLink } from './connection/connection.ts';
 import { DrivenSessions } from './connection/driven-sessions.ts';
-import { DurabilityOfRedis } from './connection/durability.ts';
+import type { DurabilityOfRedis } from './connection/durability.ts';
 import { Feeds } from './connection/feeds.ts';
 import { acquireConnection, type ConnectionLease } from './connection/shared-connections.ts';
 import { type SendWindow, SubmitBudget } from './queue/send-window.ts';
@@ -61,28 +61,21 @@ export class FleetView {
   #closed?: ShellfleetError;
   #left = false;
 
-  constructor(
-    settings: ViewSettings,
-    keyspace: string,
-    sealer: Sealer,
-    durability: DurabilityOfRedis,
-    lease: ConnectionLease,
-    wasRestoring: boolean,
-  ) {
+  constructor(settings: ViewSettings, { keyspace, wasRestoring }: Entered, sealer: Sealer, lease: ConnectionLease) {
     const { connection } = lease;
+    const { history, timers } = connection;
     this.id = connection.nextId();
     this.inboxId = connection.id;
     this.namespace = keyspace;
     this.tenant = settings.tenant;
     this.place = settings.place;
     this.sealer = sealer;
-    this.durability = durability;
+    this.durability = connection.durability;
     this.interceptors = new Interceptors(settings.interceptors);
-    this.pending = new PendingResults(connection.redis, connection.history);
-    const { history } = connection;
+    this.pending = new PendingResults(connection.redis, history, timers.results);
     this.lost = new LostSessions({ redis: () => this.redis, namespace: keyspace, history, wasRestoring });
-    this.feeds = new Feeds(connection.subscriber);
-    this.driven = new DrivenSessions(connection.redis);
+    this.feeds = new Feeds(connection.subscriber, timers.feeds);
+    this.driven = new DrivenSessions(connection.redis, timers.driven);
     this.window = connection.window;
     this.nextId = connection.nextId;
     this.#connection = connection;
@@ -98,7 +91,6 @@ export class FleetView {
       },
       onReconnected: () => {
         void this.pending.lookAfterGap().catch(() => {});
-        void this.durability.refresh().catch(() => {});
         this.feeds.wakeAll();
         this.driven.renew();
       },
@@ -183,16 +175,8 @@ export async function connectView(
 ): Promise<FleetView> {
   const lease = await acquireConnection(settings.redisUrl);
   try {
-    const { redis, history } = lease.connection;
-    const keyspace = await lease.connection.findKeyspace(settings.namespace);
-    const sealer = toSealer(redis, keyspace);
-    const opening = DurabilityOfRedis.open(redis, history);
-    const [durability, wasRestoring] = await Promise.all([
-      opening,
-      isRestoring(redis, keyspace),
-      readRetention(redis, keyspace),
-    ]);
-    return new FleetView(settings, keyspace, sealer, durability, lease, wasRestoring);
+    const entered = await lease.connection.enter(settings.namespace);
+    return new FleetView(settings, entered, toSealer(lease.connection.redis, entered.keyspace), lease);
   } catch (error) {
     await lease.release();
     throw error;

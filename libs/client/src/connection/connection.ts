@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { SharedRounds, SharedTimer } from '@shellfleet/concurrency';
+import { RENEW_DRIVER_EVERY_MS } from '@shellfleet/mailbox';
 import { QueuedSessions } from '@shellfleet/placement';
 import {
   type FleetKeys,
@@ -8,12 +10,23 @@ import {
   ShellfleetError,
   toKeyspace,
 } from '@shellfleet/protocol';
-import { connectRedis, joinFleet, type RedisHistory, readRetention, restoreFleet } from '@shellfleet/redis';
+import {
+  checkRedis,
+  connectRedis,
+  isRestoring,
+  joinFleet,
+  type RedisHistory,
+  readRetention,
+  restoreFleet,
+} from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { monotonicFactory } from 'ulid';
 import { SendWindow } from '../queue/send-window.ts';
 import { ToolsQueue } from '../queue/tools-queue.ts';
+import { LOOK_AGAIN_MS } from '../results/pending-results.ts';
 import { warn } from '../warn.ts';
+import { DurabilityOfRedis } from './durability.ts';
+import { WAKE_AGAIN_MS } from './feeds.ts';
 import { Inboxes, type NoticeReceiver, Subscriber } from './subscriber.ts';
 
 /**
@@ -44,7 +57,15 @@ export interface NamespaceLink {
   readonly fleet: FleetKeys;
   readonly sessions: QueuedSessions;
   readonly tools: ToolsQueue;
-  readonly users: Set<ConnectionUser>;
+  /** The views of each tenant. */
+  readonly users: Map<string, Set<ConnectionUser>>;
+}
+
+/** What Redis has of a fleet when a view enters it. */
+export interface Entered {
+  keyspace: string;
+  /** Whether Redis was being restored (`isRestoring`). */
+  wasRestoring: boolean;
 }
 
 /** The main Redis connection, and on first use a subscriber for inboxes and feeds. */
@@ -54,6 +75,13 @@ export class Connection {
   readonly history: RedisHistory;
   readonly nextId: () => string;
   readonly window = new SendWindow(CALLS_IN_FLIGHT);
+  readonly durability: DurabilityOfRedis;
+  /** The timers of all views. A view has none of its own. */
+  readonly timers = {
+    results: new SharedTimer(LOOK_AGAIN_MS),
+    feeds: new SharedTimer(WAKE_AGAIN_MS),
+    driven: new SharedTimer(RENEW_DRIVER_EVERY_MS),
+  };
   readonly subscriber: Subscriber;
   /** Opens a connection for subscriptions with many messages. Its user closes it. */
   readonly openSubscriber: () => Redis;
@@ -62,6 +90,10 @@ export class Connection {
   readonly #namespaces = new Map<string, NamespaceLink>();
   /** Last known identity of each namespace's fleet. */
   readonly #fleetIds = new Map<string, string>();
+  readonly #redisUrl: string;
+  /** Readings of what a view needs, by namespace. Views that open at the same time share one. */
+  readonly #entering = new SharedRounds((namespace) => this.#enter(namespace));
+  #wasEntered = false;
   readonly #lookingAgain: NodeJS.Timeout;
 
   /** Connects. Throws QUEUE_UNAVAILABLE when Redis is out of reach, REDIS_UNSUITABLE when it would lose commands. */
@@ -71,20 +103,23 @@ export class Connection {
     const connected = await connectRedis(redisUrl, 'producer', `shellfleet-producer-${id}`);
     const { redis, history, duplicate, clockProblem } = connected;
     void clockProblem.then((problem) => problem !== undefined && warn(problem));
-    return new Connection(id, nextId, redis, history, duplicate);
+    return new Connection(redisUrl, id, nextId, redis, history, duplicate);
   }
 
   private constructor(
+    redisUrl: string,
     id: string,
     nextId: () => string,
     redis: Redis,
     history: RedisHistory,
     duplicate: (role: 'subscriber', name: string) => Redis,
   ) {
+    this.#redisUrl = redisUrl;
     this.id = id;
     this.nextId = nextId;
     this.redis = redis;
     this.history = history;
+    this.durability = new DurabilityOfRedis(redis, history);
     this.openSubscriber = () => duplicate('subscriber', `shellfleet-events-${id}`);
     this.subscriber = new Subscriber(() => duplicate('subscriber', `shellfleet-feeds-${id}`));
     this.#inboxes = new Inboxes(this.subscriber, id);
@@ -95,10 +130,39 @@ export class Connection {
   }
 
   /**
+   * Reads what a view needs of Redis, in one round trip if this process uses the fleet already. Throws
+   * QUEUE_UNAVAILABLE, and REDIS_UNSUITABLE when Redis has become unsuitable since the connection was opened.
+   */
+  enter(namespace: string): Promise<Entered> {
+    return this.#entering.run(namespace);
+  }
+
+  async #enter(namespace: string): Promise<Entered> {
+    const checking = this.#wasEntered ? checkRedis(this.redis, this.#redisUrl) : undefined;
+    this.#wasEntered = true;
+    const reading = this.#read(namespace);
+    reading.catch(() => {});
+    await checking;
+    return reading;
+  }
+
+  async #read(namespace: string): Promise<Entered> {
+    const known = this.#fleetIds.get(namespace);
+    const finding = this.#findKeyspace(namespace);
+    const expected = known === undefined ? await finding : toKeyspace(namespace, known);
+    const readAll = (keyspace: string) =>
+      Promise.all([isRestoring(this.redis, keyspace), readRetention(this.redis, keyspace), this.durability.read()]);
+    const [keyspace, [wasRestoring]] = await Promise.all([finding, readAll(expected)]);
+    if (keyspace === expected) return { keyspace, wasRestoring };
+    const [isRestoringNow] = await readAll(keyspace);
+    return { keyspace, wasRestoring: isRestoringNow };
+  }
+
+  /**
    * Returns a fleet's keyspace. If Redis has no fleet, waits for a host to record one, then uses the last known fleet
    * or a new one.
    */
-  async findKeyspace(namespace: string): Promise<string> {
+  async #findKeyspace(namespace: string): Promise<string> {
     const known = this.#fleetIds.get(namespace);
     const declared = await (known === undefined
       ? joinFleet(this.redis, namespace, 'producer')
@@ -113,15 +177,21 @@ export class Connection {
 
   join(namespace: string, user: ConnectionUser): NamespaceLink {
     const link = this.#namespaces.get(namespace) ?? this.#createLink(namespace);
-    link.users.add(user);
+    const users = link.users.get(user.tenant) ?? new Set();
+    link.users.set(user.tenant, users.add(user));
     return link;
   }
 
   /** Removes a view. For the last view of a fleet, resolves when the session jobs that it is adding are stored. */
   async leave(namespace: string, user: ConnectionUser): Promise<void> {
     const link = this.#namespaces.get(namespace);
-    if (!link?.users.delete(user)) return;
-    if (![...link.users].some(({ tenant }) => tenant === user.tenant)) this.#inboxes.remove(namespace, user.tenant);
+    const users = link?.users.get(user.tenant);
+    if (link === undefined || !users?.delete(user)) return;
+    if (users.size === 0) {
+      link.users.delete(user.tenant);
+      this.#inboxes.remove(namespace, user.tenant);
+      link.tools.forget(user.tenant);
+    }
     if (link.users.size > 0) return;
     this.#namespaces.delete(namespace);
     await link.sessions.settled();
@@ -129,7 +199,7 @@ export class Connection {
 
   /** Opens the inbox of a tenant. When it resolves, the inbox receives every later message. */
   openInbox(namespace: string, tenant: string): Promise<void> {
-    const users = () => [...this.#usersOf(namespace)].filter((user) => user.tenant === tenant);
+    const users = () => this.#namespaces.get(namespace)?.users.get(tenant) ?? [];
     return this.#inboxes.open(namespace, tenant, {
       onEnded: (notice) => {
         if (notice.tenant === tenant) for (const user of users()) user.onEnded(notice);
@@ -152,13 +222,13 @@ export class Connection {
   #createLink(namespace: string): NamespaceLink {
     const fleet = fleetKeys(namespace);
     const sessions = new QueuedSessions(this.redis, fleet, new SendWindow(JOBS_IN_FLIGHT));
-    const link = { fleet, sessions, tools: new ToolsQueue(this.redis, fleet), users: new Set<ConnectionUser>() };
+    const link: NamespaceLink = { fleet, sessions, tools: new ToolsQueue(this.redis, fleet), users: new Map() };
     this.#namespaces.set(namespace, link);
     return link;
   }
 
-  #usersOf(namespace: string): Iterable<ConnectionUser> {
-    return this.#namespaces.get(namespace)?.users ?? [];
+  *#usersOf({ users }: NamespaceLink): Iterable<ConnectionUser> {
+    for (const ofTenant of users.values()) yield* ofTenant;
   }
 
   /** Reads the retentions. While Redis is down, the values of the last reading are used. */
@@ -168,19 +238,21 @@ export class Connection {
 
   #reconnected(): void {
     void this.#lookAgain();
-    for (const { users } of this.#namespaces.values()) for (const user of users) user.onReconnected();
+    void this.durability.refresh().catch(() => {});
+    for (const link of this.#namespaces.values()) for (const user of this.#usersOf(link)) user.onReconnected();
   }
 
   /** Repeats the readings of the start, because another Redis may have replaced the first one. */
   async #lookAgain(): Promise<void> {
     const namespaces = new Set([...this.#namespaces.keys()].map((keyspace) => parseKeyspace(keyspace).namespace));
     // A client without write permission cannot declare the fleet. Then a host declares it.
-    await Promise.allSettled([...namespaces].map((namespace) => this.findKeyspace(namespace)));
+    await Promise.allSettled([...namespaces].map((namespace) => this.#findKeyspace(namespace)));
     this.#readRetentions();
   }
 
   #end(namespace: string, known: string, error: ShellfleetError): void {
-    for (const user of this.#usersOf(toKeyspace(namespace, known))) user.onOtherFleet(error);
+    const link = this.#namespaces.get(toKeyspace(namespace, known));
+    if (link !== undefined) for (const user of this.#usersOf(link)) user.onOtherFleet(error);
   }
 }
 

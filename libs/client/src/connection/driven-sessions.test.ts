@@ -1,3 +1,4 @@
+import { SharedTimer } from '@shellfleet/concurrency';
 import { type SessionKeys, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -25,7 +26,7 @@ const [a, b] = ['a', 'b'].map((id) => sessionKeys('n', 't', id)) as [SessionKeys
 
 describe('driven sessions', () => {
   test('are renewed until every handle is disposed; disposing a handle twice changes nothing', () => {
-    const driven = new DrivenSessions(redis as unknown as Redis);
+    const driven = new DrivenSessions(redis as unknown as Redis, new SharedTimer(10_000));
     opened.push(driven);
     const [one, other, beside] = [driven.drive(a), driven.drive(a), driven.drive(b)];
     const [ofA, ofB] = renewedBy(driven);

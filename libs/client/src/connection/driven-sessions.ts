@@ -1,16 +1,18 @@
-import { RENEW_DRIVER_EVERY_MS, renewDriver } from '@shellfleet/mailbox';
+import type { SharedTimer } from '@shellfleet/concurrency';
+import { renewDriver } from '@shellfleet/mailbox';
 import type { SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 
-/** The sessions that a view drives. One timer renews their heartbeats. */
+/** The sessions that a view drives. The connection's timer renews their heartbeats. */
 export class DrivenSessions {
   readonly #redis: Redis;
   /** Session → number of objects of this process that drive it. */
   readonly #driven = new Map<string, { keys: SessionKeys; times: number }>();
-  #timer?: NodeJS.Timeout | undefined;
+  readonly #timer: SharedTimer;
 
-  constructor(redis: Redis) {
+  constructor(redis: Redis, timer: SharedTimer) {
     this.#redis = redis;
+    this.#timer = timer;
   }
 
   /** Drives a newly opened session until the returned object is disposed. */
@@ -18,7 +20,7 @@ export class DrivenSessions {
     const one = this.#driven.get(keys.prefix) ?? { keys, times: 0 };
     one.times++;
     this.#driven.set(keys.prefix, one);
-    this.#timer ??= setInterval(() => this.renew(), RENEW_DRIVER_EVERY_MS).unref();
+    this.#timer.add(this.renew);
     let driving = true;
     return {
       [Symbol.dispose]: () => {
@@ -29,19 +31,17 @@ export class DrivenSessions {
   }
 
   /** Renews the heartbeats. If Redis is down, the next round tries again. */
-  renew(): void {
+  readonly renew = (): void => {
     for (const { keys } of this.#driven.values()) void renewDriver(this.#redis, keys).catch(() => {});
-  }
+  };
 
   close(): void {
     this.#driven.clear();
-    clearInterval(this.#timer);
+    this.#timer.remove(this.renew);
   }
 
   #remove(keys: SessionKeys): void {
     this.#driven.delete(keys.prefix);
-    if (this.#driven.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    if (this.#driven.size === 0) this.#timer.remove(this.renew);
   }
 }

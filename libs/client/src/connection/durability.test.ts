@@ -36,7 +36,9 @@ describe('durability of Redis', () => {
     ['a file that is synced every second, in Redis 7.0', { ...always, appendfsync: 'everysec' }, 'none'],
     ['no append-only file', { ...always, version: '8.0.0', aof: false }, 'none'],
   ])('has the right mode for %s', async (_what, settings, mode) => {
-    expect((await DurabilityOfRedis.open(fakeRedis(settings).redis, { changes: 0 })).mode).toBe(mode);
+    const durability = new DurabilityOfRedis(fakeRedis(settings).redis, { changes: 0 });
+    await durability.read();
+    expect(durability.mode).toBe(mode);
   });
 
   test.each<[string, Partial<Settings>, string | undefined, number]>([
@@ -50,7 +52,8 @@ describe('durability of Redis', () => {
       const settings = { ...always };
       const history = { changes: 0 };
       const { redis, calls } = fakeRedis(settings);
-      const durability = await DurabilityOfRedis.open(redis, history);
+      const durability = new DurabilityOfRedis(redis, history);
+      await durability.read();
       Object.assign(settings, change);
       await durability.confirm('s.X', 0);
       history.changes = 1;

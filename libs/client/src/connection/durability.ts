@@ -18,21 +18,15 @@ const WAIT_MS = 1_500;
 export class DurabilityOfRedis {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
-  #mode: Durability;
-  #readAt: number;
+  #mode: Durability = 'none';
+  #readAt = -1;
 
-  static async open(redis: Redis, history: Pick<RedisHistory, 'changes'>): Promise<DurabilityOfRedis> {
-    const { changes } = history;
-    return new DurabilityOfRedis(redis, history, await detectDurability(redis, infoOfNewConnection), changes);
-  }
-
-  private constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>, mode: Durability, readAt: number) {
+  constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>) {
     this.#redis = redis;
     this.#history = history;
-    this.#mode = mode;
-    this.#readAt = readAt;
   }
 
+  /** The mode of the last reading. */
   get mode(): Durability {
     return this.#mode;
   }
@@ -42,12 +36,14 @@ export class DurabilityOfRedis {
     return this.#readAt;
   }
 
+  /** Reads the mode. */
+  async read(): Promise<void> {
+    await this.#read(infoOfNewConnection);
+  }
+
   /** Reads the mode again if Redis has changed. */
   async refresh(): Promise<void> {
-    const { changes } = this.#history;
-    if (changes === this.#readAt) return;
-    this.#mode = await detectDurability(this.#redis);
-    this.#readAt = changes;
+    if (this.#history.changes !== this.#readAt) await this.#read(askInfo);
   }
 
   /**
@@ -65,10 +61,16 @@ export class DurabilityOfRedis {
         { commandId, accepted: true },
       );
   }
+
+  async #read(ask: typeof askInfo): Promise<void> {
+    const { changes } = this.#history;
+    this.#mode = await detectDurability(this.#redis, ask);
+    this.#readAt = changes;
+  }
 }
 
 /** Detects the mode. A Cluster needs `always` on every node: WAITAOF names no key, and may reach another node. */
-async function detectDurability(redis: Redis, ask = askInfo): Promise<Durability> {
+async function detectDurability(redis: Redis, ask: typeof askInfo): Promise<Durability> {
   if (!isCluster(redis)) return detectOfNode(redis, ask);
   const all = await Promise.all(mastersOf(redis).map((node) => detectOfNode(node, ask).catch(() => 'none')));
   return all.every((one) => one === 'always') ? 'always' : 'none';

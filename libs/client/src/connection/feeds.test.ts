@@ -1,5 +1,6 @@
+import { SharedTimer } from '@shellfleet/concurrency';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Feeds } from './feeds.ts';
+import { Feeds, WAKE_AGAIN_MS } from './feeds.ts';
 import type { Receiver, Subscriber } from './subscriber.ts';
 
 let receivers: Receiver[];
@@ -11,7 +12,7 @@ beforeEach(() => {
     add: async (_channel: string, receiver: Receiver) => void receivers.push(receiver),
     remove() {},
   };
-  feeds = new Feeds(subscriber as unknown as Subscriber);
+  feeds = new Feeds(subscriber as unknown as Subscriber, new SharedTimer(WAKE_AGAIN_MS));
 });
 afterEach(() => vi.useRealTimers());
 

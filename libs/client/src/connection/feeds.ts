@@ -1,8 +1,8 @@
-import { Notifier } from '@shellfleet/concurrency';
+import { Notifier, type SharedTimer } from '@shellfleet/concurrency';
 import type { Receiver, Subscriber } from './subscriber.ts';
 
 /** Interval at which readers wake without a hint, because a hint may be lost. */
-const WAKE_AGAIN_MS = 1_500;
+export const WAKE_AGAIN_MS = 1_500;
 
 /** Wakes one reader when its stream may have grown. Its disposal ends the subscription. */
 export interface Wake extends Disposable {
@@ -16,11 +16,12 @@ export interface Wake extends Disposable {
 export class Feeds {
   readonly #subscriber: Subscriber;
   readonly #readers = new Set<Reader>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timer: SharedTimer;
   #closed?: Error;
 
-  constructor(subscriber: Subscriber) {
+  constructor(subscriber: Subscriber, timer: SharedTimer) {
     this.#subscriber = subscriber;
+    this.#timer = timer;
   }
 
   /** Subscribes to a channel. When it resolves, every later change gives a hint. */
@@ -29,28 +30,23 @@ export class Feeds {
     const reader = new Reader(() => {
       this.#readers.delete(reader);
       this.#subscriber.remove(channel, reader);
-      if (this.#readers.size === 0) this.#stopTimer();
+      if (this.#readers.size === 0) this.#timer.remove(this.wakeAll);
     });
     this.#readers.add(reader);
-    this.#timer ??= setInterval(() => this.wakeAll(), WAKE_AGAIN_MS).unref();
+    this.#timer.add(this.wakeAll);
     await this.#subscriber.add(channel, reader);
     return reader;
   }
 
-  wakeAll(): void {
+  readonly wakeAll = (): void => {
     for (const reader of this.#readers) reader.hint();
-  }
+  };
 
   /** Rejects present and later waits with the error. */
   close(error: Error): void {
     this.#closed = error;
-    this.#stopTimer();
+    this.#timer.remove(this.wakeAll);
     for (const reader of this.#readers) reader.fail(error);
-  }
-
-  #stopTimer(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 }
 

@@ -1,4 +1,3 @@
-import { checkRedis } from '@shellfleet/redis';
 import { Connection } from './connection.ts';
 
 // CONNECTION-1. A process has one Connection per Redis URL, for any number of fleets, tenants and namespaces.
@@ -21,8 +20,7 @@ const connections = new Map<string, Shared>();
 /** Opens a connection to this Redis, or shares the process's own. Throws QUEUE_UNAVAILABLE, REDIS_UNSUITABLE. */
 export async function acquireConnection(redisUrl: string): Promise<ConnectionLease> {
   const key = toKey(redisUrl);
-  const known = connections.get(key);
-  const entry = known ?? { users: 0, opening: Connection.open(redisUrl) };
+  const entry = connections.get(key) ?? { users: 0, opening: Connection.open(redisUrl) };
   connections.set(key, entry);
   entry.users++;
   const release = async () => {
@@ -31,10 +29,7 @@ export async function acquireConnection(redisUrl: string): Promise<ConnectionLea
     await (await entry.opening).close();
   };
   try {
-    const connection = await entry.opening;
-    // Redis may have become unavailable or unsuitable since the connection was opened.
-    if (known !== undefined) await checkRedis(connection.redis, redisUrl);
-    return { connection, release };
+    return { connection: await entry.opening, release };
   } catch (error) {
     await release().catch(() => {});
     throw error;

@@ -17,7 +17,8 @@ export interface QueuedCall {
 export class ToolsQueue {
   readonly #redis: Redis;
   readonly #fleet: FleetKeys;
-  readonly #queues = new Map<string, Promise<Queue>>();
+  /** Queues by tenant and name. */
+  readonly #queues = new Map<string, Map<string, Promise<Queue>>>();
   readonly #window = new SendWindow(JOBS_UNDER_WAY);
 
   constructor(redis: Redis, fleet: FleetKeys) {
@@ -35,12 +36,18 @@ export class ToolsQueue {
   }
 
   async has({ tenant, name, id }: QueuedCall): Promise<boolean> {
-    return (await (await this.#queue(toolQueue(name, tenant))).getJob(toolJobId(id))) !== undefined;
+    return (await (await this.#queue(tenant, name)).getJob(toolJobId(id))) !== undefined;
   }
 
   /** Removes the job of a call that needs no host any more. */
   async remove({ tenant, name, id }: QueuedCall): Promise<void> {
-    await (await this.#queue(toolQueue(name, tenant))).remove(toolJobId(id));
+    await (await this.#queue(tenant, name)).remove(toolJobId(id));
+  }
+
+  /** Closes the queues of a tenant that this process uses no longer. */
+  forget(tenant: string): void {
+    for (const queue of this.#queues.get(tenant)?.values() ?? []) queue.then((open) => open.close()).catch(() => {});
+    this.#queues.delete(tenant);
   }
 
   async #add(name: string, job: ToolJob): Promise<void> {
@@ -49,7 +56,7 @@ export class ToolsQueue {
     // The queue is noted before and after the job is added, as queues of sessions are. The wake-up follows the job, so
     // that a host that receives it finds the job.
     await this.#redis.lpush(this.#fleet.toolsNoted, queue);
-    await (await this.#queue(queue)).add('call', job, options);
+    await (await this.#queue(job.tenant, name)).add('call', job, options);
     const wakeUp = encodeWakeUp({ type: 'tool', name });
     await Promise.all([
       this.#redis.lpush(this.#fleet.toolsNoted, queue),
@@ -57,9 +64,11 @@ export class ToolsQueue {
     ]);
   }
 
-  #queue(name: string): Promise<Queue> {
-    const opening = this.#queues.get(name) ?? this.#open(name);
-    this.#queues.set(name, opening);
+  #queue(tenant: string, name: string): Promise<Queue> {
+    const queues = this.#queues.get(tenant) ?? new Map<string, Promise<Queue>>();
+    this.#queues.set(tenant, queues);
+    const opening = queues.get(name) ?? this.#open(toolQueue(name, tenant));
+    queues.set(name, opening);
     return opening;
   }
 

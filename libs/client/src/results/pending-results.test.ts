@@ -1,9 +1,10 @@
+import { SharedTimer } from '@shellfleet/concurrency';
 import { readRecord, readStoredEvent } from '@shellfleet/mailbox';
 import { newResult, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { ulid } from 'ulid';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { PendingResults } from './pending-results.ts';
+import { LOOK_AGAIN_MS, PendingResults } from './pending-results.ts';
 
 vi.mock(import('@shellfleet/mailbox'), async (original) => ({
   ...(await original()),
@@ -24,7 +25,7 @@ let history: { changes: number };
 beforeEach(() => {
   vi.useFakeTimers();
   history = { changes: 0 };
-  pending = new PendingResults(redis, history);
+  pending = new PendingResults(redis, history, new SharedTimer(LOOK_AGAIN_MS));
 });
 afterEach(() => {
   vi.useRealTimers();

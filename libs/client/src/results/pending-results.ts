@@ -1,5 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import { abortable, withResolvers } from '@shellfleet/concurrency';
+import { abortable, type SharedTimer, withResolvers } from '@shellfleet/concurrency';
 import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
@@ -15,12 +15,13 @@ import { decodeTime } from 'ulid';
 import { parseWireResult, readResult, resultExpired } from './read-result.ts';
 
 // RESULTS-1. Every accepted entry that this view waits for settles once: with its Result, or with an error.
-// RESULTS-2. A notice is a hint. Other Results are found by reading records, some at a time, on one timer.
+// RESULTS-2. A notice is a hint. Other Results are found by reading records, some at a time, on the connection's timer.
 // RESULTS-3. An accepted entry without a record is submitted again only if Redis can have lost it: another Redis, or a
 //     restarted one, has replied since, and the entry is far younger than the retention. Else it settles with
 //     RESULT_EXPIRED.
 
-const LOOK_AGAIN_MS = 3_000;
+/** Interval at which records are read. */
+export const LOOK_AGAIN_MS = 3_000;
 /**
  * Most entries that one look reads besides the oldest entry of each session. Entries of a session end in order, except
  * after cancellations.
@@ -93,15 +94,17 @@ export class PendingResults {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #timer: SharedTimer;
+  readonly #onTimer = () => void this.look().catch(() => {});
   #looking = false;
   #lookAgain = false;
   #nextOther = 0;
   #closed?: ShellfleetError;
 
-  constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>) {
+  constructor(redis: Redis, history: Pick<RedisHistory, 'changes'>, timer: SharedTimer) {
     this.#redis = redis;
     this.#history = history;
+    this.#timer = timer;
   }
 
   /** Returns the Pending of an entry, which is the same object for all waits on it. */
@@ -115,7 +118,7 @@ export class PendingResults {
       return pending;
     }
     this.#pending.set(name, pending);
-    this.#timer ??= setInterval(() => void this.look().catch(() => {}), LOOK_AGAIN_MS).unref();
+    this.#timer.add(this.#onTimer);
     return pending;
   }
 
@@ -123,9 +126,7 @@ export class PendingResults {
   forget(pending: Pending): void {
     pending.release?.();
     this.#pending.delete(nameOf(pending.keys.session, pending.entryId));
-    if (this.#pending.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    if (this.#pending.size === 0) this.#timer.remove(this.#onTimer);
   }
 
   /** Settles an entry with the Result of its notice, or of the event that the notice names. */
@@ -180,7 +181,7 @@ export class PendingResults {
   /** Settles all present and later entries with the error. */
   close(error: ShellfleetError): void {
     this.#closed = error;
-    clearInterval(this.#timer);
+    this.#timer.remove(this.#onTimer);
     for (const pending of this.#pending.values()) pending.settle({ type: 'error', error });
     this.#pending.clear();
   }

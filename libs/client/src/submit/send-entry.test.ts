@@ -1,3 +1,4 @@
+import { SharedTimer } from '@shellfleet/concurrency';
 import { type Submitted, submit } from '@shellfleet/mailbox';
 import {
   type CommandPayload,
@@ -29,7 +30,7 @@ let session: OpenSession;
 let ensureJob: ReturnType<typeof vi.fn<SubmitContext['ensureJob']>>;
 beforeEach(() => {
   vi.useFakeTimers();
-  pending = new PendingResults({} as Redis, { changes: 0 });
+  pending = new PendingResults({} as Redis, { changes: 0 }, new SharedTimer(60_000));
   const spec = sessionSpecSchema.parse({});
   session = {
     id: 's',
