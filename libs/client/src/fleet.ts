@@ -55,8 +55,8 @@ import { type FleetView, openView } from './view.ts';
 
 /**
  * One tenant of a fleet. All fleets of this process that name the same Redis and user share at most five connections
- * and their timers, so a thousand are cheap. Calls that reach Redis reject with QUEUE_UNAVAILABLE when it does not reply
- * within 2 s.
+ * and their timers, so a thousand are cheap. Calls that reach Redis reject with QUEUE_UNAVAILABLE when it does not
+ * reply within 2 s.
  *
  * ```ts
  * await using fleet = await Fleet.connect();
