@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Fleet, isShellfleetError } from '@shellfleet/client';
 import {
+  accessKeys,
   approvalKeys,
   diskUseKey,
   fleetIdentityKey,
@@ -60,10 +61,10 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     // The access lists are those of the document, with the namespace of this fleet.
     const document = await readFile(new URL('../../docs/operations.md', import.meta.url), 'utf8');
     const lines = document.split('\n').filter((line) => line.startsWith('ACL SETUSER '));
-    expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'approver', 'reader']);
+    expect(lines.map((line) => line.split(' ')[2])).toEqual(['worker', 'producer', 'api', 'approver', 'reader']);
     const setUsers = async (namespace: string) => {
       for (const line of lines) {
-        const words = line.replaceAll('shellfleet:', `${namespace}:`).split(' ');
+        const words = line.replaceAll(/shellfleet(?=[:/])/g, namespace).split(' ');
         await server.redis.call('ACL', ...words.slice(1).map((word) => word.replace(/^>.*/, `>${PASSWORD}`)));
       }
     };
@@ -184,11 +185,21 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
     await Promise.all([producer.close(), approver.close()]);
   });
 
+  test('lets the user of a server make, find and revoke API keys', async () => {
+    await using fleet = await connect('api');
+    const { key, id } = await fleet.keys.create({ name: 'ci', scopes: ['read'] });
+    await fleet.keys.noteUse(id);
+    expect(await fleet.keys.find(key)).toMatchObject({ id, tenant: 'default' });
+    await fleet.keys.revoke(id);
+    expect(await fleet.keys.list()).toEqual([]);
+  });
+
   test('lets no user do another role’s work or access keys outside of the namespace', async () => {
     const { keyspace: namespace } = stack;
     const fleet = fleetKeys(namespace);
     const keys = sessionKeys(namespace, 'default', 's');
     const host = hostKeys(namespace, 'h1');
+    const { apiKeys, apiKeyUses } = accessKeys(namespace);
     const tries: [user: string, ...command: string[]][] = [
       ['reader', 'SET', `${keys.prefix}x`, '1'],
       ['reader', 'DEL', keys.state],
@@ -229,6 +240,11 @@ describe.each(redisVersions)('Redis with TLS and users: %s', (version) => {
       ['worker', 'FLUSHALL'],
       ['worker', 'ACL', 'LIST'],
       ['worker', 'SCRIPT', 'FLUSH'],
+      ...['worker', 'producer', 'approver', 'reader'].flatMap((user): typeof tries => [
+        [user, 'HGET', apiKeys, 'id'],
+        [user, 'HSET', apiKeys, 'id', 'x'],
+        [user, 'HDEL', apiKeyUses, 'id'],
+      ]),
     ];
     const replies = await Promise.all(tries.map(async ([user, ...command]) => tryAs(user, ...command)));
     expect(tries.map(([user, ...command], index) => [user, command.join(' '), replies[index]])).toEqual(

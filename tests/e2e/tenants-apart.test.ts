@@ -157,6 +157,9 @@ describe('the Redis user of a tenant', () => {
       () => fleet.load(),
       () => fleet.tenants(),
       () => fleet.applyConfiguration({ tenants: [] }),
+      () => fleet.keys.create({ name: 'own', scopes: ['read'] }),
+      () => fleet.keys.list(),
+      () => fleet.keys.revoke('own'),
     ];
     for (const one of tries) await expect(one(), String(one)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });

@@ -39,6 +39,7 @@ import {
 import { type HostLogLine, type HostLogOptions, readHostLog } from './hosts/host-log.ts';
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
+import { ApiKeys } from './keys/api-keys.ts';
 import { type FleetEventOptions, followFleetEvents } from './read/fleet-events.ts';
 import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
@@ -72,12 +73,15 @@ export class Fleet implements AsyncDisposable {
   readonly approvals: Approvals;
   /** Batches that workers of the fleet drive. */
   readonly batches: DetachedBatches;
+  /** The API keys of all tenants, by which programs use the fleet over HTTP and MCP. They are for operators. */
+  readonly keys: ApiKeys;
 
   private constructor(view: FleetView) {
     this.#view = view;
     this.tools = new Tools(view);
     this.approvals = new Approvals(view);
     this.batches = new DetachedBatches(view);
+    this.keys = new ApiKeys(view);
   }
 
   /**

@@ -1,5 +1,6 @@
 export type { AuditChainState, SealedAuditRecords } from '@shellfleet/mailbox';
 export type {
+  ApiKeyInfo,
   AppliedConfiguration,
   Approval,
   ApprovalAnsweredData,
@@ -68,6 +69,7 @@ export type {
   SandboxDenied,
   SandboxMode,
   SandboxOptions,
+  Scope,
   SessionEvent,
   SessionEventData,
   SessionEventFields,
@@ -131,6 +133,8 @@ export type { DrainOptions } from './hosts/drain-host.ts';
 export { FleetHosts } from './hosts/fleet-hosts.ts';
 export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.ts';
 export type { HostLogLine, HostLogOptions } from './hosts/host-log.ts';
+export type { ApiKeys } from './keys/api-keys.ts';
+export type { CreatedApiKey, CreateKeyOptions } from './keys/create-key.ts';
 export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
 export type { FleetEventOptions } from './read/fleet-events.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';

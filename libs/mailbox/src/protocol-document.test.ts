@@ -44,6 +44,7 @@ describe('docs/protocol.md', () => {
       ...Object.keys(protocol.batchKeys('ns', 't', 'b'))
         .filter((name) => !['namespace', 'tenant', 'name'].includes(name))
         .map((name) => `batchKeys().${name}`),
+      ...Object.keys(protocol.accessKeys('ns:id')).map((name) => `accessKeys().${name}`),
       ...Object.keys(protocol.hostKeys('ns', 'h')).map((name) => `hostKeys().${name}`),
       ...Object.keys(protocol).filter((name) => /^[a-z]\w*Key$/.test(name)),
     ];

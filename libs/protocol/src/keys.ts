@@ -377,6 +377,21 @@ export function fleetKeys(namespace: string): FleetKeys {
   };
 }
 
+/**
+ * Keys of who may use the fleet over HTTP and MCP. Their prefix is not that of the fleet's other keys, so that no
+ * pattern of an access list for a worker or a client matches them.
+ */
+export function accessKeys(keyspace: string) {
+  const { namespace, fleetId } = parseKeyspace(keyspace);
+  const prefix = `${namespace}/access:${fleetId}`;
+  return {
+    /** Hash of the API keys: id → ApiKeyRecord, sealed. A field is removed when its key is revoked. */
+    apiKeys: `${prefix}:api-keys`,
+    /** Hash of the last uses: id of an API key → time (ms), at most a minute late. */
+    apiKeyUses: `${prefix}:api-key-uses`,
+  };
+}
+
 /** Returns the BullMQ queue of a tenant's sessions of a placement class. A host fetches only classes that it offers. */
 export const sessionsQueue = (placementClass: string, tenant: string) => `sessions-${placementClass}@${tenant}`;
 /** Set of the names in `fleetKeys().queues` that are of one tenant. Only scripts of hosts read and write it. */

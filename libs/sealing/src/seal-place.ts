@@ -8,7 +8,8 @@ export interface SealPlace {
   readonly tenant: string;
   readonly session: string;
   /**
-   * Id of the entry, question, file operation, call or batch, `<terminal>.<message number>`, or empty for the session.
+   * Id of the entry, question, file operation, call, batch or API key, `<terminal>.<message number>`, or empty for the
+   * session.
    */
   readonly entry: string;
   readonly kind:
@@ -21,7 +22,8 @@ export interface SealPlace {
     | ToolKind
     | ApprovalKind
     | BatchKind
-    | 'audit-records';
+    | 'audit-records'
+    | 'api-key';
   /**
    * Plain fields that are stored next to the value and fixed when it is sealed: the generation, and how an entry runs.
    */
@@ -113,6 +115,8 @@ export function sealPlace(
   fleet: Pick<FleetKeys, 'namespace'>,
   records: { chain: AuditChainName; first: number },
 ): SealPlace;
+/** Returns the place of an API key. `id` is the id of the key. */
+export function sealPlace(kind: 'api-key', fleet: Pick<FleetKeys, 'namespace'>, key: { apiKey: string }): SealPlace;
 export function sealPlace(
   kind: SealPlace['kind'],
   of: SessionPlace | Pick<SessionKeys, 'namespace' | 'tenant'> | Pick<FleetKeys, 'namespace'>,
@@ -123,6 +127,8 @@ export function sealPlace(
     const { host, boot, tenant } = what.chain;
     return place({ namespace, tenant, session: '', entry: String(what.first), kind, beside: [host, boot] });
   }
+  if (typeof what === 'object' && 'apiKey' in what)
+    return place({ namespace, tenant: '', session: '', entry: what.apiKey, kind, beside: [] });
   if (typeof what === 'object' && 'question' in what) {
     const { tenant } = of as SessionPlace;
     return place({ namespace, tenant, session: '', entry: what.question, kind, beside: [] });
@@ -152,7 +158,8 @@ type Placed =
   | { tenant: string; name: string; id: string }
   | { question: string }
   | { batch: string; id: string; part: string }
-  | { chain: AuditChainName; first: number };
+  | { chain: AuditChainName; first: number }
+  | { apiKey: string };
 
 function place(fields: Omit<SealPlace, typeof built>): SealPlace {
   return fields as SealPlace;

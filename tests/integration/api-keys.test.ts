@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import type { CreateKeyOptions, Fleet } from '@shellfleet/client';
+import { accessKeys, apiKeyText } from '@shellfleet/protocol';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+
+// Promise: Redis never has the text of a key, and who can write to Redis without the seal key makes no key.
+
+let stage: ClientStage;
+let fleet: Fleet;
+beforeAll(async () => {
+  stage = await setClientStage();
+  fleet = await stage.connect();
+});
+afterAll(() => stage[Symbol.asyncDispose]());
+
+const stored = () => stage.redis.hgetall(accessKeys(stage.keyspace).apiKeys);
+
+describe('an API key', () => {
+  test('is found by its text alone, from any process', async () => {
+    const { key, ...info } = await fleet.keys.create({ name: 'ci', tenant: 'acme', scopes: ['read', 'submit'] });
+    expect(info).toMatchObject({ name: 'ci', tenant: 'acme', scopes: ['submit', 'read'] });
+    const other = await stage.connect({ tenant: 'other' });
+    expect(await other.keys.find(key)).toEqual(info);
+    for (const wrong of [apiKeyText(info.id, 'x'.repeat(43)), apiKeyText('f'.repeat(16), key.slice(-43)), key.slice(1)])
+      expect(await other.keys.find(wrong)).toBeUndefined();
+  });
+
+  test('is in Redis neither as its text nor as its hash in clear', async () => {
+    const { key, id } = await fleet.keys.create({ name: 'hidden', scopes: ['admin'] });
+    const sealed = (await stored())[id] ?? '';
+    expect(sealed).toMatch(/^1\.[\w-]+\.[\w-]+$/);
+    expect(sealed).not.toContain(key.slice(-43));
+  });
+
+  test('is refused if it was written without the seal key, or moved to another id', async () => {
+    const forger = await stage.connect({ sealKeys: [randomBytes(32).toString('base64')] });
+    const forged = await forger.keys.create({ name: 'forged', scopes: ['admin'] });
+    await expect(fleet.keys.find(forged.key)).rejects.toMatchObject({ code: 'SEAL_KEY_UNKNOWN' });
+    await expect(fleet.keys.list()).rejects.toMatchObject({ message: expect.stringContaining(forged.id) });
+    const { key, id } = await fleet.keys.create({ name: 'moved', scopes: ['read'] });
+    const target = apiKeyText('a'.repeat(16), key.slice(-43));
+    await stage.redis.hset(accessKeys(stage.keyspace).apiKeys, 'a'.repeat(16), (await stored())[id] ?? '');
+    await expect(fleet.keys.find(target)).rejects.toMatchObject({ code: 'SEAL_KEY_UNKNOWN' });
+    expect(await fleet.keys.findWorking([forged.id, 'a'.repeat(16), id])).toEqual(new Set([id]));
+    for (const one of [forged.id, 'a'.repeat(16)]) expect(await fleet.keys.revoke(one)).toBe(one);
+  });
+
+  test('stops to work when it expires, and stays in the list', async () => {
+    const options = { name: 'short', scopes: ['read'], expiresAt: new Date(Date.now() + 50) } as const;
+    const { key, id } = await fleet.keys.create({ ...options, scopes: [...options.scopes] });
+    expect(await fleet.keys.find(key)).toMatchObject({ expiresAt: options.expiresAt.toISOString() });
+    await expect.poll(() => fleet.keys.find(key)).toBeUndefined();
+    expect(await fleet.keys.findWorking([id])).toEqual(new Set());
+    expect(await fleet.keys.list()).toContainEqual(expect.objectContaining({ id }));
+  });
+
+  test('has the time of its last use', async () => {
+    const { id } = await fleet.keys.create({ name: 'used', scopes: ['read'] });
+    const before = Date.now();
+    await fleet.keys.noteUse(id);
+    const { lastUsedAt = '' } = (await fleet.keys.list()).find((one) => one.id === id) ?? {};
+    expect(Date.parse(lastUsedAt)).toBeGreaterThanOrEqual(before);
+  });
+
+  test('is revoked by its id, or by a name that no other key has', async () => {
+    const [one, twin] = [
+      await fleet.keys.create({ name: 'twin', scopes: ['read'] }),
+      await fleet.keys.create({ name: 'twin', scopes: ['read'] }),
+    ];
+    await expect(fleet.keys.revoke('twin')).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+      message: expect.stringContaining(one.id),
+    });
+    await fleet.keys.noteUse(one.id);
+    expect(await fleet.keys.revoke(one.id)).toBe(one.id);
+    expect(await fleet.keys.revoke('twin')).toBe(twin.id);
+    expect([await fleet.keys.find(one.key), await fleet.keys.find(twin.key)]).toEqual([undefined, undefined]);
+    expect(await stage.redis.hexists(accessKeys(stage.keyspace).apiKeyUses, one.id)).toBe(0);
+    for (const gone of ['twin', one.id])
+      await expect(fleet.keys.revoke(gone)).rejects.toMatchObject({ code: 'COMMAND_INVALID' });
+  });
+
+  test.each<[string, object]>([
+    ['name', { name: 'a b', scopes: ['read'] }],
+    ['scopes', { name: 'a', scopes: [] }],
+    ['scopes.0', { name: 'a', scopes: ['write'] }],
+    ['tenant', { name: 'a', scopes: ['read'], tenant: 'a:b' }],
+    ['expiresAt', { name: 'a', scopes: ['read'], expiresAt: new Date(0) }],
+    ['scope', { name: 'a', scopes: ['read'], scope: 'read' }],
+  ])('is not made with an invalid %s', async (path, options) => {
+    await expect(fleet.keys.create(options as CreateKeyOptions)).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+      context: { issues: [expect.objectContaining({ path })] },
+    });
+  });
+
+  test('is neither made nor read without the seal key of the fleet', async () => {
+    const { key } = await fleet.keys.create({ name: 'sealed', scopes: ['read'] });
+    const keyless = await stage.connect({ sealKeys: undefined });
+    for (const call of [
+      keyless.keys.create({ name: 'a', scopes: ['read'] }),
+      keyless.keys.find(key),
+      keyless.keys.list(),
+    ])
+      await expect(call).rejects.toMatchObject({ code: 'SEAL_KEY_UNKNOWN' });
+  });
+});
