@@ -33,6 +33,7 @@ const violations: [...Seed, message: RegExp][] = [
   ['apps/worker/src/a.ts', "import 'shellfleet';", workspace],
   ['apps/worker/src/b.ts', "import type { Fleet } from '@shellfleet/client';", workspace],
   ['apps/producer/src/a.ts', "export * from '@shellfleet/worker';", workspace],
+  ['apps/api/src/a.ts', "import '@shellfleet/redis';", workspace],
   ['infra/setup/src/a.ts', "await import('@shellfleet/client');", workspace],
   ['libs/vendor/src/a.ts', "import '@shellfleet/protocol';", workspace],
   ['examples/npm-packages/src/a.ts', "import '@shellfleet/mailbox';", workspace],
@@ -75,6 +76,7 @@ const allowed: Seed[] = [
   ['apps/worker/src/output/z.ts', "import { cut } from './cut.ts';\nimport '@shellfleet/protocol';"],
   ['apps/worker/src/config/config.ts', 'export const level = process.env.LEVEL;'],
   ['apps/producer/src/main.ts', 'await main(process.env);'],
+  ['apps/api/src/z.ts', "import '@shellfleet/access';\nimport '@shellfleet/client';"],
   ['apps/worker/src/z.ts', 'await redis.hdel(fleet.owners, member);\nawait redis.hget(fleet.owners, member);'],
   [
     'infra/setup/src/z.ts',

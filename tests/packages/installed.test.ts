@@ -46,6 +46,7 @@ describe('the packages', () => {
       '@shellfleet/client',
       '@shellfleet/access',
       '@shellfleet/worker',
+      '@shellfleet/api',
       '@shellfleet/setup',
       'shellfleet',
     ]);
@@ -77,6 +78,7 @@ describe('the packages', () => {
         'systemd/shellfleet-worker.service',
       ].sort(),
       'shellfleet-access': always,
+      'shellfleet-api': always,
       'shellfleet-placement': always,
       'shellfleet-client': always,
       'shellfleet-concurrency': always,

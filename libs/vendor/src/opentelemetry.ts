@@ -53,10 +53,15 @@ export interface Tracing {
   end(withinMs: number): Promise<void>;
 }
 
+/** Lets the active context reach what is called in it, so that a process that does not trace passes traces on. */
+export function carryContexts(): void {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+}
+
 /** Registers the SDK for this process, with the settings of the standard variables. */
 export function startTracing({ encoding, resource, onError }: TracingOptions): Tracing {
   setGlobalErrorHandler(onError);
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  carryContexts();
   const exporter = encoding === 'json' ? new JsonExporter() : new ProtobufExporter();
   const provider = new TracerProvider({
     resource: defaultResource()

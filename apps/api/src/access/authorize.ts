@@ -1,0 +1,33 @@
+import type { Access, Principal } from '@shellfleet/access';
+import type { Scope } from '@shellfleet/protocol';
+import type { FastifyRequest } from 'fastify';
+import { HttpProblem, unauthenticated } from '../problems/http-problem.ts';
+
+/** What a route asks of its caller: one of these scopes, or any key that works. */
+export type NeededScope = Scope | readonly [Scope, ...Scope[]] | 'any';
+
+/** Returns who makes a request, from its key. Rejects with UNAUTHORIZED (401) without a key that works. */
+export async function authenticate(access: Access, request: Pick<FastifyRequest, 'headers'>): Promise<Principal> {
+  const token = readToken(request.headers.authorization);
+  const principal = token === undefined ? undefined : await access.authenticate(token);
+  if (principal === undefined) throw unauthenticated();
+  return principal;
+}
+
+/** Throws UNAUTHORIZED (403) for a caller without the scope that a route asks for. */
+export function requireScope({ scopes }: Principal, needed: NeededScope): void {
+  const wanted = scopesOf(needed);
+  if (wanted.length === 0 || wanted.some((scope) => scopes.has(scope))) return;
+  const message = `This key does not have the scope ${wanted.join(' or ')}.`;
+  throw new HttpProblem(403, 'UNAUTHORIZED', message, { context: { scopes: wanted } });
+}
+
+/** Returns the scopes of which one is sufficient. Empty if every key is. */
+export function scopesOf(needed: NeededScope): readonly Scope[] {
+  if (needed === 'any') return [];
+  return typeof needed === 'string' ? [needed] : needed;
+}
+
+function readToken(header: string | undefined): string | undefined {
+  return /^Bearer +([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1];
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { scopesOf } from '../access/authorize.ts';
+import { PROBLEM_TYPE, problemSchema } from '../problems/to-problem.ts';
+import type { Reply, Route, Shape } from '../routes/route.ts';
+
+type Json = Record<string, unknown>;
+
+/** Returns the OpenAPI document of the declared routes. */
+export function describeApi(routes: readonly Route[], version: string): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const path = `/v1${route.path.replaceAll('*}', '}')}`;
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: toOperation(route, schemas) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Shellfleet', version, description: 'Persistent shells on a fleet of hosts. See docs/http.md.' },
+    servers: [{ url: '/' }],
+    security: [{ key: [] }],
+    paths,
+    components: {
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the issuer.' } },
+      schemas,
+    },
+  };
+}
+
+function toOperation(route: Route, schemas: Json): Json {
+  const { operationId, summary, description, params, query, headers, body, bodyOptional, scope } = route;
+  const scopes = scopesOf(scope);
+  const needs = scopes.length === 0 ? 'Any key may do this.' : `Needs the scope ${scopes.join(' or ')}.`;
+  const parameters = [
+    ...toParameters('path', params, schemas),
+    ...toParameters('query', query, schemas),
+    ...toParameters('header', headers, schemas),
+  ];
+  return {
+    ...{ operationId, summary, description: [description, needs].filter(Boolean).join(' ') },
+    tags: [route.path.split(/[/:]/)[1]],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: { required: !bodyOptional, content: toContent(body, schemas) } }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.replies).map(([status, reply]) => [status, toResponse(reply, schemas)]),
+      ),
+      default: {
+        description: 'An error.',
+        content: { [PROBLEM_TYPE]: { schema: toSchema(problemSchema, 'output', schemas) } },
+      },
+    },
+  };
+}
+
+function toParameters(place: 'path' | 'query' | 'header', shape: Shape = {}, schemas: Json): Json[] {
+  return Object.entries(shape).map(([name, schema]) => {
+    const { description, ...rest } = toSchema(schema, 'input', schemas);
+    const required = place === 'path' || !schema.safeParse(undefined).success;
+    return { name, in: place, required, ...(description === undefined ? {} : { description }), schema: rest };
+  });
+}
+
+function toContent(body: z.ZodType | 'bytes', schemas: Json): Json {
+  if (body === 'bytes') return { 'application/octet-stream': {} };
+  return { 'application/json': { schema: toSchema(body, 'input', schemas) } };
+}
+
+function toResponse({ description, schema, type, headers }: Reply, schemas: Json): Json {
+  const texts = Object.entries(headers ?? {});
+  const content =
+    schema === undefined
+      ? type && { [type]: {} }
+      : { [type ?? 'application/json']: { schema: toSchema(schema, 'output', schemas) } };
+  return {
+    description,
+    ...(texts.length === 0 ? {} : { headers: Object.fromEntries(texts.map(([name, text]) => [name, toHeader(text)])) }),
+    ...(content === undefined ? {} : { content }),
+  };
+}
+
+const toHeader = (description: string) => ({ description, schema: { type: 'string' } });
+
+/** Returns the JSON schema, and moves the named schemas in it to the components of the document. */
+function toSchema(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
+  const made = z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' }) as Json;
+  const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { $schema: _schema, $defs = {}, ...rest } = JSON.parse(text) as Json;
+  Object.assign(schemas, $defs);
+  return rest;
+}

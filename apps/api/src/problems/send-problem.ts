@@ -1,0 +1,20 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { SAFE_HEADERS } from '../guards/headers.ts';
+import { PROBLEM_TYPE, toProblem } from './to-problem.ts';
+
+/** Replies with an error. One that is a bug is logged, since the reply does not tell what it is. */
+export function sendProblem(
+  error: unknown,
+  request: Pick<FastifyRequest, 'id'>,
+  reply: FastifyReply,
+  log: Logger,
+): FastifyReply {
+  const { status, headers, body } = toProblem(error);
+  if (body.code === 'INTERNAL') log.error({ err: error, 'http.request.id': request.id }, 'request.failed');
+  return reply
+    .code(status)
+    .headers({ ...SAFE_HEADERS, ...headers })
+    .type(PROBLEM_TYPE)
+    .send(JSON.stringify(body));
+}

@@ -1,0 +1,83 @@
+import { context } from '@opentelemetry/api';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { requireScope } from '../access/authorize.ts';
+import type { Fleets } from '../fleets/fleets.ts';
+import { traceContextOf } from '../guards/trace.ts';
+import { HttpProblem } from '../problems/http-problem.ts';
+import type { OpenWork } from '../streams/open-work.ts';
+import { parserOf } from './parse-request.ts';
+import type { Route } from './route.ts';
+
+export interface RouteDeps {
+  fleets: Fleets;
+  work: OpenWork;
+}
+
+const BASE = '/v1';
+/** Most bytes of a JSON body, unless the route has another limit. */
+const BODY_BYTES = 4 * 2 ** 20;
+const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'] as const;
+
+/** Registers the declared routes, and a reply to the other methods of their paths. */
+export function registerRoutes(app: FastifyInstance, routes: readonly Route[], deps: RouteDeps): void {
+  const isOfBytes = ({ body }: Route) => body === 'bytes';
+  for (const route of routes.filter((one) => !isOfBytes(one))) register(app, route, deps);
+  // These bodies are not read before their handlers read them, whatever their type.
+  app.register(async (inner) => {
+    inner.removeAllContentTypeParsers();
+    inner.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    for (const route of routes.filter(isOfBytes)) register(inner, route, deps);
+  });
+  for (const [path, own] of Map.groupBy(routes, (one) => one.path)) refuseOthers(app, path, own);
+}
+
+/** Returns the URL of a path in the syntax of the router. */
+function toUrl(path: string): string {
+  const escaped = path.replaceAll(':', '::');
+  return `${BASE}${escaped.replace(/\{\w+\*\}$/, '*').replace(/\{(\w+)\}/g, ':$1')}`;
+}
+
+function register(app: FastifyInstance, route: Route, deps: RouteDeps): void {
+  const parse = parserOf(route);
+  app.route({
+    method: route.method,
+    url: toUrl(route.path),
+    bodyLimit: route.bodyLimit ?? BODY_BYTES,
+    config: { scope: route.scope },
+    handler: (request, reply) =>
+      context.with(traceContextOf(request), () => answer(route, parse, deps, request, reply)),
+  });
+}
+
+async function answer(
+  route: Route,
+  parse: ReturnType<typeof parserOf>,
+  { fleets, work }: RouteDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const { principal } = request;
+  requireScope(principal, route.scope);
+  const parts = parse(request);
+  const lease = await fleets.lease(principal);
+  reply.raw.once('close', () => lease[Symbol.dispose]());
+  const result = await route.handler({
+    ...parts,
+    ...{ principal, request, reply, fleet: lease.fleet },
+    beginWork: () => work.begin(principal, reply.raw),
+  });
+  if (result === undefined && !reply.sent) return reply.code(204).send();
+  return result;
+}
+
+function refuseOthers(app: FastifyInstance, path: string, routes: readonly Route[]): void {
+  const own = routes.map(({ method }) => method);
+  const allow = own.join(', ');
+  app.route({
+    method: METHODS.filter((method) => !(own as string[]).includes(method)),
+    url: toUrl(path),
+    handler: () => {
+      throw new HttpProblem(405, 'COMMAND_INVALID', `This path has the methods ${allow}.`, { headers: { allow } });
+    },
+  });
+}

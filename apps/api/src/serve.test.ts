@@ -1,0 +1,232 @@
+import { connect } from 'node:net';
+import type { Access, Principal } from '@shellfleet/access';
+import type { Fleet } from '@shellfleet/client';
+import { SCOPES, type Scope, ShellfleetError } from '@shellfleet/protocol';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type ApiServer, createServer } from './serve.ts';
+
+const principalOf = (name: string, scopes: readonly Scope[]): Principal => ({
+  caller: { id: `key-${name}`, name },
+  tenant: 'acme',
+  scopes: new Set(scopes),
+});
+const tokens = new Map([
+  ['all', principalOf('all', SCOPES)],
+  ['reader', principalOf('reader', ['read'])],
+]);
+let away = false;
+/** Answers the request with the key `slow`. */
+let slow: ((principal: Principal | undefined) => void) | undefined;
+const access: Access = {
+  async authenticate(token) {
+    if (away) throw new ShellfleetError('QUEUE_UNAVAILABLE', 'Redis gave no usable answer.');
+    if (token !== 'slow') return tokens.get(token);
+    return new Promise((resolve) => {
+      slow = resolve;
+    });
+  },
+  validity: () => ({ signal: new AbortController().signal, [Symbol.dispose]() {} }),
+  close() {},
+};
+const fleet = { configuration: async () => undefined, close: async () => {} } as unknown as Fleet;
+
+let server: ApiServer;
+let url: string;
+let lines: string[];
+
+async function start(config: Partial<Parameters<typeof createServer>[0]['config']> = {}): Promise<void> {
+  lines = [];
+  server = await createServer({
+    ...{ access, fleet, connect: async () => fleet, version: '1.2.3' },
+    config: { tls: undefined, host: '127.0.0.1', allowedHosts: [], corsOrigins: [], rateLimit: 1_000, ...config },
+    log: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
+  });
+  url = `http://127.0.0.1:${await server.listen(0)}`;
+}
+
+const get = (path: string, headers: Record<string, string> = {}, token = 'all') =>
+  fetch(`${url}${path}`, { headers: { ...(token === '' ? {} : { authorization: `Bearer ${token}` }), ...headers } });
+
+/** Sends a request whose Host is not that of its address. */
+async function statusFor(host: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.end(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  let text = '';
+  for await (const piece of socket) text += piece;
+  return text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
+}
+
+beforeEach(() => start());
+afterEach(async () => {
+  away = false;
+  slow = undefined;
+  await server.close();
+});
+
+describe('the server', () => {
+  test('tells a caller whose key it is', async () => {
+    const reply = await get('/v1/me', {}, 'reader');
+    expect([reply.status, await reply.json()]).toEqual([200, { name: 'reader', tenant: 'acme', scopes: ['read'] }]);
+  });
+
+  test('answers nothing but /healthz without a key', async () => {
+    const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/v1/me', '/v1/nothing', '/', '/%zz'];
+    const statuses = await Promise.all(paths.map(async (path) => (await get(path, {}, '')).status));
+    expect(statuses).toEqual([200, 401, 401, 401, 401, 401, 401, 401]);
+  });
+
+  test('asks for a key as a bearer token, and tells nothing about a wrong one', async () => {
+    const [none, wrong] = await Promise.all([get('/v1/me', {}, ''), get('/v1/me', {}, 'wrong')]);
+    expect([none.status, wrong.status]).toEqual([401, 401]);
+    expect([none, wrong].map(({ headers }) => headers.get('www-authenticate'))).toEqual(['Bearer', 'Bearer']);
+    expect(await none.json()).toEqual(await wrong.json());
+  });
+
+  test('refuses a caller without the scope that a path needs', async () => {
+    const reply = await get('/metrics', {}, 'reader');
+    expect(reply.status).toBe(403);
+    expect(await reply.json()).toMatchObject({ code: 'UNAUTHORIZED', context: { scopes: ['admin'] } });
+    expect((await get('/metrics')).status).toBe(200);
+  });
+
+  test('reports errors as problems, with headers that are safe in a browser', async () => {
+    const reply = await get('/v1/nothing');
+    expect(Object.fromEntries(reply.headers)).toMatchObject({
+      'content-type': expect.stringContaining('application/problem+json'),
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'content-security-policy': 'sandbox',
+      'x-request-id': expect.stringMatching(/^[\w-]{36}$/),
+    });
+    expect(await reply.json()).toEqual({
+      type: 'urn:shellfleet:error:COMMAND_INVALID',
+      title: expect.stringContaining('Fix the request'),
+      status: 404,
+      detail: expect.stringContaining('no such path'),
+      code: 'COMMAND_INVALID',
+      retryable: false,
+    });
+  });
+
+  test('names the methods of a path that another method asks for', async () => {
+    const reply = await fetch(`${url}/v1/me`, { method: 'POST', headers: { authorization: 'Bearer all' } });
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET']);
+  });
+
+  test('refuses a query that it does not know', async () => {
+    const reply = await get('/v1/me?token=x');
+    expect([reply.status, await reply.json()]).toMatchObject([400, { context: { issues: [{ path: 'token' }] } }]);
+  });
+
+  test('replies 503 while Redis is away, and says when to repeat the request', async () => {
+    away = true;
+    const reply = await get('/v1/me');
+    expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await get('/healthz', {}, '')).status).toBe(200);
+  });
+
+  test('answers to its own names only', async () => {
+    const hosts = [
+      'localhost',
+      'LOCALHOST:80',
+      '127.0.0.2',
+      '[::1]:7410',
+      'evil.example',
+      'localhost.evil.example',
+      '',
+    ];
+    const statuses = [];
+    for (const host of hosts) statuses.push(await statusFor(host));
+    expect(statuses).toEqual(['200', '200', '200', '200', '421', '421', '421']);
+    await server.close();
+    await start({ allowedHosts: ['shells.example'] });
+    expect(await statusFor('Shells.example:443')).toBe('200');
+  });
+
+  test('keeps the id of a request, or makes one', async () => {
+    const ids = ['a-1', 'bad id'].map(async (id) => (await get('/v1/me', { 'x-request-id': id })).headers);
+    const [own, made] = (await Promise.all(ids)).map((headers) => headers.get('x-request-id'));
+    expect([own, made]).toEqual(['a-1', expect.stringMatching(/^[\w-]{36}$/)]);
+  });
+
+  test('limits the requests of each key in a second', async () => {
+    await server.close();
+    await start({ rateLimit: 3 });
+    const statuses = [];
+    for (let call = 0; call < 5; call++) statuses.push((await get('/v1/me')).status);
+    expect(statuses).toContain(429);
+    expect(statuses.slice(0, 3)).toEqual([200, 200, 200]);
+    expect((await get('/v1/me', {}, 'reader')).status).toBe(200);
+  });
+
+  test('lets pages of listed origins alone use it', async () => {
+    expect((await get('/v1/me', { origin: 'https://page.example' })).headers.has('access-control-allow-origin')).toBe(
+      false,
+    );
+    await server.close();
+    await start({ corsOrigins: ['https://page.example'] });
+    const origins = ['https://page.example', 'https://evil.example'];
+    const replies = await Promise.all(
+      origins.map((origin) =>
+        fetch(`${url}/v1/me`, { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'GET' } }),
+      ),
+    );
+    expect(replies.map(({ headers }) => headers.get('access-control-allow-origin'))).toEqual([
+      'https://page.example',
+      null,
+    ]);
+    expect(replies.map(({ headers }) => headers.get('access-control-allow-credentials'))).toEqual([null, null]);
+  });
+
+  test('logs a request without its key and its query', async () => {
+    await get('/v1/me?secret=1');
+    await expect.poll(() => lines.length).toBe(1);
+    expect(lines[0]).not.toMatch(/secret|Bearer/);
+    expect(JSON.parse(lines[0] as string)).toMatchObject({
+      'http.route': '/v1/me',
+      'http.response.status_code': 400,
+      'shellfleet.tenant.id': 'acme',
+      caller: 'key-all',
+      msg: 'request.ended',
+    });
+  });
+
+  test('ends what it has begun when it stops, and replies 503 to everything else', async () => {
+    const begun = get('/v1/me', {}, 'slow');
+    await expect.poll(() => slow).toBeDefined();
+    const drained = server.drain(10_000);
+    const refused = await Promise.all([get('/healthz', {}, ''), get('/v1/me')]);
+    expect(refused.map(({ status }) => status)).toEqual([503, 503]);
+    expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1']);
+    slow?.(tokens.get('all'));
+    expect((await begun).status).toBe(200);
+    await drained;
+    await expect(get('/healthz')).rejects.toThrow();
+  });
+
+  test('gives up what does not end in time when it stops', async () => {
+    const begun = get('/v1/me', {}, 'slow');
+    await expect.poll(() => slow).toBeDefined();
+    await Promise.all([server.drain(50), expect(begun).rejects.toThrow()]);
+  });
+});
+
+describe('the OpenAPI document', () => {
+  test('describes every route with its scope, and the error', async () => {
+    const reply = await get('/openapi.json', {}, 'reader');
+    const document = (await reply.json()) as { openapi: string; paths: Record<string, object>; components: object };
+    expect([reply.headers.get('content-type'), document.openapi]).toEqual(['application/json; charset=utf-8', '3.1.0']);
+    expect(document.paths['/v1/me']).toMatchObject({
+      get: {
+        operationId: 'getMe',
+        description: 'Any key may do this.',
+        responses: {
+          200: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Me' } } } },
+          default: { content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } },
+        },
+      },
+    });
+    expect(document.components).toMatchObject({ schemas: { Me: { type: 'object' }, Problem: { type: 'object' } } });
+  });
+});

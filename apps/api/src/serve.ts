@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import cors from '@fastify/cors';
+import rateLimit from '@fastify/rate-limit';
+import type { Access, Principal } from '@shellfleet/access';
+import type { Fleet } from '@shellfleet/client';
+import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
+import type { Logger } from 'pino';
+import { type NeededScope, requireScope } from './access/authorize.ts';
+import type { ApiConfig } from './config/config.ts';
+import { type ConnectFleet, Fleets } from './fleets/fleets.ts';
+import { checkRequest } from './guards/check-request.ts';
+import { SAFE_HEADERS } from './guards/headers.ts';
+import { logRequest } from './log/request-log.ts';
+import { ApiMetrics } from './metrics/api-metrics.ts';
+import { registerWatched, type WatchedApi } from './metrics/watched-routes.ts';
+import { describeApi } from './openapi/describe-api.ts';
+import { HttpProblem } from './problems/http-problem.ts';
+import { sendProblem } from './problems/send-problem.ts';
+import { ROUTES } from './routes/index.ts';
+import { registerRoutes } from './routes/register-routes.ts';
+import { OpenWork } from './streams/open-work.ts';
+
+// SERVE-1. A request is answered after its Host, its key and its rate were checked, in this order. `/healthz` alone
+//     needs no key.
+// SERVE-2. The server has no state of its own: any server of the fleet answers the next request, or resumes a stream.
+// SERVE-3. A server that stops answers new requests with 503, ends waits and streams at a point from which clients
+//     resume elsewhere, and lets the other requests end.
+// SERVE-4. Neither log nor metric has a token, a query or a path with names.
+
+/** What a server uses. */
+export interface ServerDeps {
+  access: Access;
+  /** The fleet, for what belongs to no caller. */
+  fleet: Pick<Fleet, 'configuration'>;
+  connect: ConnectFleet;
+  config: Pick<ApiConfig, 'tls' | 'host' | 'allowedHosts' | 'corsOrigins' | 'rateLimit'>;
+  version: string;
+  log: Logger;
+}
+
+/** The HTTP API of a fleet. */
+export interface ApiServer {
+  readonly app: FastifyInstance;
+  /** What a port for those who watch the server shows. */
+  readonly watched: WatchedApi;
+  /** Listens, and returns the port. */
+  listen(port: number): Promise<number>;
+  /** Stops the server (SERVE-3), for at most this time, then closes it. */
+  drain(withinMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Scope that the route needs. Absent for the routes that are registered without a declaration. */
+    scope?: NeededScope;
+    /** Whether the route answers without a key. */
+    open?: boolean;
+  }
+  interface FastifyRequest {
+    /** Present in all handlers but those of open routes. */
+    principal: Principal;
+  }
+}
+
+const LONGEST_PART = 5_000;
+/** Interval at which a server that stops looks whether it has answered everything. */
+const LOOK_EVERY_MS = 20;
+
+export async function createServer(deps: ServerDeps): Promise<ApiServer> {
+  const { access, config, log } = deps;
+  const fleets = new Fleets(deps.connect);
+  const work = new OpenWork(access);
+  const check = (request: FastifyRequest) => checkRequest({ ...deps, isStopping: () => work.isStopping }, request);
+  const app = createApp(deps, check);
+  const metrics = new ApiMetrics({ openWork: () => work.size, fleets: () => fleets.size });
+  let inFlight = 0;
+
+  app.addHook('onRequest', async (request, reply) => {
+    inFlight++;
+    reply.raw.once('close', () => inFlight--);
+    logRequest(log, request, reply);
+    metrics.measure(request, reply);
+    reply.headers({ ...SAFE_HEADERS, 'x-request-id': request.id });
+    await check(request);
+  });
+  if (config.corsOrigins.length > 0) await app.register(cors, toCors(config.corsOrigins));
+  await app.register(rateLimit, toRateLimit(config.rateLimit));
+  app.setNotFoundHandler(() => {
+    throw new HttpProblem(404, 'COMMAND_INVALID', 'There is no such path; /openapi.json lists those there are.');
+  });
+  registerRoutes(app, ROUTES, { fleets, work });
+  const watched: WatchedApi = { fleet: deps.fleet, metrics, isStopping: () => work.isStopping };
+  registerWatched(app, watched, ({ principal }) => requireScope(principal, 'admin'));
+  const document = JSON.stringify(describeApi(ROUTES, deps.version));
+  app.get('/openapi.json', async (_request, reply) => reply.type('application/json').send(document));
+
+  const close = async () => {
+    work.stop();
+    await app.close();
+    await fleets[Symbol.asyncDispose]();
+    access.close();
+  };
+  return {
+    ...{ app, watched },
+    async listen(port) {
+      await app.listen({ host: config.host, port });
+      return (app.server.address() as AddressInfo).port;
+    },
+    async drain(withinMs) {
+      const until = performance.now() + withinMs;
+      work.stop();
+      while (inFlight > 0 && performance.now() < until)
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await close();
+    },
+    close,
+  };
+}
+
+function createApp({ config, log }: ServerDeps, check: (request: FastifyRequest) => Promise<void>): FastifyInstance {
+  const app = fastify({
+    ...(config.tls === undefined ? {} : { https: config.tls }),
+    logger: false,
+    // A GET of a stream has no HEAD: routes that have one declare it.
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    routerOptions: { maxParamLength: LONGEST_PART },
+    genReqId: ({ headers }) => {
+      const given = headers['x-request-id'];
+      return typeof given === 'string' && /^[\w.-]{1,64}$/.test(given) ? given : randomUUID();
+    },
+    // No hook runs for a URL that cannot be decoded.
+    frameworkErrors: (error, request, reply) =>
+      void check(request).then(
+        () => sendProblem(error, request, reply, log),
+        (refusal: unknown) => sendProblem(refusal, request, reply, log),
+      ),
+  }) as unknown as FastifyInstance;
+  app.decorateRequest('principal');
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log));
+  return app;
+}
+
+function toCors(origins: readonly string[]) {
+  return {
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'],
+    allowedHeaders: [
+      'authorization',
+      'content-type',
+      'idempotency-key',
+      'last-event-id',
+      'prefer',
+      'range',
+      'traceparent',
+    ],
+    exposedHeaders: ['location', 'retry-after', 'x-request-id', 'preference-applied', 'idempotency-key'],
+  };
+}
+
+function toRateLimit(max: number) {
+  return {
+    max,
+    timeWindow: 1_000,
+    hook: 'onRequest' as const,
+    keyGenerator: ({ principal }: FastifyRequest) => principal?.caller.id ?? '',
+    allowList: ({ principal }: FastifyRequest) => principal === undefined,
+    errorResponseBuilder: () => new HttpProblem(429, 'QUOTA_EXCEEDED', `This key may make ${max} requests per second.`),
+  };
+}

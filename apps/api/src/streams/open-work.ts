@@ -1,0 +1,98 @@
+import type { ServerResponse } from 'node:http';
+import type { Access, Principal, Validity } from '@shellfleet/access';
+import { stopping, unauthenticated } from '../problems/http-problem.ts';
+
+const KEEP_ALIVE_MS = 15_000;
+
+/** A wait or a stream that goes on until its client leaves, its key stops to work, or the server stops. */
+export interface Work extends Disposable {
+  /** Aborted with the problem that ends the work, or with ClientLeft if nobody reads the reply any more. */
+  readonly signal: AbortSignal;
+  /** Calls a function every 15 s, as long as the work goes on. */
+  onKeepAlive(write: () => void): void;
+}
+
+/** All waits and streams of a server. They share one timer. */
+export class OpenWork {
+  readonly #access: Access;
+  readonly #open = new Set<OneWork>();
+  #timer: NodeJS.Timeout | undefined;
+  #stopping = false;
+
+  constructor(access: Access) {
+    this.#access = access;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  begin(principal: Principal, response: ServerResponse): Work {
+    const work = new OneWork(response, this.#access.validity(principal), () => this.#open.delete(work));
+    this.#open.add(work);
+    this.#timer ??= setInterval(() => this.#keepAlive(), KEEP_ALIVE_MS).unref();
+    if (this.#stopping) work.stop(stopping());
+    return work;
+  }
+
+  /** Ends all work, and all that begins later. */
+  stop(): void {
+    this.#stopping = true;
+    clearInterval(this.#timer);
+    for (const work of this.#open) work.stop(stopping());
+  }
+
+  #keepAlive(): void {
+    for (const work of this.#open) work.keepAlive();
+  }
+}
+
+class OneWork implements Work {
+  readonly #controller = new AbortController();
+  readonly #response: ServerResponse;
+  readonly #validity: Validity;
+  readonly #onEnd: () => void;
+  #keepAlive: () => void = () => {};
+
+  constructor(response: ServerResponse, validity: Validity, onEnd: () => void) {
+    this.#response = response;
+    this.#validity = validity;
+    this.#onEnd = onEnd;
+    response.on('close', this.#left);
+    validity.signal.addEventListener('abort', this.#revoked);
+    if (response.closed) this.#left();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  onKeepAlive(write: () => void): void {
+    this.#keepAlive = write;
+  }
+
+  keepAlive(): void {
+    this.#keepAlive();
+  }
+
+  stop(reason: Error): void {
+    this.#controller.abort(reason);
+  }
+
+  readonly #left = (): void => this.stop(new ClientLeft());
+  readonly #revoked = (): void => this.stop(unauthenticated());
+
+  [Symbol.dispose](): void {
+    this.#response.off('close', this.#left);
+    this.#validity.signal.removeEventListener('abort', this.#revoked);
+    this.#validity[Symbol.dispose]();
+    this.#onEnd();
+  }
+}
+
+/** The client has closed the connection, so nobody reads a reply. */
+class ClientLeft extends Error {}
