@@ -1,10 +1,18 @@
-// Writes docs/reference from the types of the SDK. A test compares the result with the committed pages.
+// Writes docs/reference from the types of the SDK, and docstrings and texts of flags from the schemas of options. A
+// test compares the result with the committed files.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { root } from '../steps.ts';
+import { readOptionTexts } from './option-texts.ts';
 import { readClasses, readTypes } from './read-types.ts';
+import { writeDocstrings, writeFlagTexts } from './write-docstrings.ts';
 import { writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
 
+const texts = readOptionTexts();
+for (const { path, text } of [...(await writeDocstrings(texts)), writeFlagTexts(texts)])
+  await writeFile(join(root, path), text);
+
+// The types are read after their docstrings were written.
 const directory = join(root, 'docs/reference');
 await mkdir(directory, { recursive: true });
 const pages = [...writePages(readTypes()), writeMethods(readClasses()), writeConfigurationSchema()];

@@ -5,6 +5,7 @@ import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
 import { OUTCOMES } from '../../libs/protocol/src/result.ts';
 import { root } from '../steps.ts';
 import { describeDefault } from './describe-default.ts';
+import { readOptionTexts } from './option-texts.ts';
 import {
   type ClassEntry,
   type FieldEntry,
@@ -13,6 +14,7 @@ import {
   readUnexported,
   type TypeEntry,
 } from './read-types.ts';
+import { writeDocstrings, writeFlagTexts } from './write-docstrings.ts';
 import { DEFAULTS_OF, writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
 
 let types: TypeEntry[];
@@ -26,6 +28,12 @@ describe('the reference of the SDK', () => {
   test('is the output of npm run reference', async () => {
     for (const { path, text } of [...writePages(types), writeMethods(classes), writeConfigurationSchema()])
       expect(await readFile(join(root, 'docs/reference', path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
+  });
+
+  test('has docstrings and texts of flags that are those of the schemas', async () => {
+    const texts = readOptionTexts();
+    for (const { path, text } of [...(await writeDocstrings(texts)), writeFlagTexts(texts)])
+      expect(await readFile(join(root, path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
   });
 
   test('has a docstring for every field of every public type', () => {

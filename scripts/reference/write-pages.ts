@@ -1,5 +1,6 @@
 import { DEFAULTS } from '../../libs/protocol/src/defaults.ts';
 import { fleetConfigurationSchema } from '../../libs/protocol/src/fleet-configuration.ts';
+import { toJsonSchema } from '../../libs/protocol/src/json-schema.ts';
 import { describeAmount } from './describe-default.ts';
 import type { ClassEntry, FieldEntry, TypeEntry } from './read-types.ts';
 
@@ -112,7 +113,7 @@ export const DEFAULTS_OF: Record<string, keyof typeof DEFAULTS> = {
 
 /** Returns the JSON Schema of the file that `config apply` reads. */
 export function writeConfigurationSchema(): Page {
-  const schema = fleetConfigurationSchema.toJSONSchema({ io: 'input' });
+  const schema = toJsonSchema(fleetConfigurationSchema, 'input');
   return { path: 'fleet-configuration.schema.json', text: `${JSON.stringify(schema, undefined, 2)}\n` };
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { entryIdSchema } from '../../libs/protocol/src/ids.ts';
 import { toolErrorSchema } from '../../libs/protocol/src/tool.ts';
 import { lazySchema } from './lazy-schema.ts';
-import { toLazy } from './lazy-schemas.ts';
+import { toLazy, withoutTexts } from './lazy-schemas.ts';
 import { useBuiltins } from './load-builtins.ts';
 
 describe('the bundle', () => {
@@ -26,6 +26,17 @@ export const limit = lazySchema(() => (z.int()));
 export const limits = { bytes: 3 };
 `);
     expect(toLazy('export const limit = 3;\n')).toBeUndefined();
+  });
+
+  test('leaves out the texts of schemas, and nothing else', () => {
+    const bare = withoutTexts(`export const nameSchema = z.string().meta({ description: 'Name.' }).optional();
+const personSchema = z.strictObject({ name: nameSchema.meta({ description: 'N.', limit: '1' }) }).meta({ id: 'P' });
+const { id } = personSchema.meta() ?? {};
+`);
+    expect(bare).toBe(`export const nameSchema = z.string().optional();
+const personSchema = z.strictObject({ name: nameSchema });
+const { id } = personSchema.meta() ?? {};
+`);
   });
 
   test('makes a lazy schema once, for itself and within another schema', () => {

@@ -3,9 +3,15 @@ import type { PrefixRule } from './prefix-rule.ts';
 
 /** Kinds of questions that are refused without being asked. Absent kinds are asked. */
 export interface RejectedQuestions {
-  /** Questions about leaving the sandbox. */
+  /**
+   * Questions about leaving the sandbox.
+   * @default false
+   */
   sandboxApproval?: boolean | undefined;
-  /** Questions that a `prompt` rule asks. */
+  /**
+   * Questions that a `prompt` rule asks.
+   * @default false
+   */
   rules?: boolean | undefined;
   /**
    * Questions about more permissions. No command asks them yet, so `true` is refused.
@@ -41,25 +47,47 @@ const flag = () => z.boolean('must be true or false').default(false);
 /** A kind of question that nothing asks yet. It cannot be rejected, because that would have no effect. */
 const unread = (kind: string) =>
   flag().refine((set) => !set, `cannot be true: nothing asks ${kind} yet, so there is nothing to refuse. Leave it out`);
-export const approvalPolicySchema = z.union(
-  [
-    z.enum(['never', 'on-failure', 'on-request', 'unless-trusted']),
-    z.strictObject(
-      {
-        reject: z.strictObject(
-          {
-            ...{ sandboxApproval: flag(), rules: flag() },
-            requestPermissions: unread('for more permissions'),
-            mcpElicitations: unread("a tool's questions"),
-          },
-          'must be an object of sandboxApproval, rules, requestPermissions, mcpElicitations',
-        ),
-      },
-      'must be { reject: { … } }',
-    ),
-  ],
-  "must be 'never', 'on-failure', 'on-request', 'unless-trusted' or { reject: { … } }",
-);
+const rejectedQuestionsSchema = z
+  .strictObject(
+    {
+      sandboxApproval: flag().meta({ description: 'Questions about leaving the sandbox.' }),
+      rules: flag().meta({ description: 'Questions that a `prompt` rule asks.' }),
+      requestPermissions: unread('for more permissions').meta({
+        description: 'Questions about more permissions. No command asks them yet, so `true` is refused.',
+      }),
+      mcpElicitations: unread("a tool's questions").meta({
+        description: 'Questions that a tool asks. They are not passed on to a person yet, so `true` is refused.',
+      }),
+    },
+    'must be an object of sandboxApproval, rules, requestPermissions, mcpElicitations',
+  )
+  .meta({
+    id: 'RejectedQuestions',
+    description: 'Kinds of questions that are refused without being asked. Absent kinds are asked.',
+  });
+export const approvalPolicySchema = z
+  .union(
+    [
+      z.enum(['never', 'on-failure', 'on-request', 'unless-trusted']),
+      z.strictObject(
+        {
+          reject: rejectedQuestionsSchema,
+        },
+        'must be { reject: { … } }',
+      ),
+    ],
+    "must be 'never', 'on-failure', 'on-request', 'unless-trusted' or { reject: { … } }",
+  )
+  .meta({
+    id: 'ApprovalPolicy',
+    description:
+      'Which commands of a session ask a person before they run.\n' +
+      '- `never`: none; a command that would ask is denied.\n' +
+      '- `on-failure`: commands that a `prompt` rule names, and a second attempt after a denial by the sandbox.\n' +
+      '- `on-request`: commands with `escalate`, and dangerous commands.\n' +
+      '- `unless-trusted`: all commands except those that are known to be safe.\n' +
+      '- `{ reject }`: as `on-request`, without the kinds of questions that `reject` names.',
+  });
 
 /** Scope of an approval: this command, its session, or every command of the tenant that the amendment allows. */
 export const APPROVAL_SCOPES = ['command', 'session', 'prefix'] as const;

@@ -7,9 +7,15 @@ import { DEFAULTS } from './defaults.ts';
 /** A separate container for each session. */
 export interface DockerPolicy {
   type: 'docker';
-  /** Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
+  /**
+   * Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable.
+   * @default false
+   */
   readOnlyRootfs?: boolean | undefined;
-  /** Container runtime (`runsc`, `kata`), which the operator must allow. Default: that of the engine. */
+  /**
+   * Container runtime (`runsc`, `kata`), which the operator must allow.
+   * @default that of the engine
+   */
   runtime?: string | undefined;
 }
 
@@ -29,16 +35,26 @@ export interface BubblewrapPolicy {
 /** Policy `host` with the sandbox of the Codex CLI. */
 export interface CodexPolicy {
   type: 'codex';
-  /** Settings that narrow Codex's sandbox, such as `sandbox_workspace_write.exclude_slash_tmp`. Default: none. */
+  /**
+   * Settings that narrow Codex's sandbox, such as `sandbox_workspace_write.exclude_slash_tmp`.
+   * @default none
+   * @limit 32 settings
+   */
   configOverrides?: Record<string, unknown> | undefined;
 }
 
 /** A separate Pod for each session, in the cluster of its worker. */
 export interface KubernetesPolicy {
   type: 'kubernetes';
-  /** Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable. Default: false. */
+  /**
+   * Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable.
+   * @default false
+   */
   readOnlyRootfs?: boolean | undefined;
-  /** RuntimeClass of the Pod, which the operator must allow. Default: that of the cluster. */
+  /**
+   * RuntimeClass of the Pod, which the operator must allow.
+   * @default that of the cluster
+   */
   runtimeClass?: string | undefined;
 }
 
@@ -70,36 +86,66 @@ export function listPolicyNames(conjunction: 'and' | 'or'): string {
   return `${quoted.slice(0, -1).join(', ')} ${conjunction} ${quoted.at(-1)}`;
 }
 
+const readOnlyRootfsSchema = z.boolean('must be true or false').default(false).meta({
+  description: 'Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable.',
+});
+
 const optionsSchema = z.discriminatedUnion(
   'type',
   [
-    z.strictObject({
-      type: z.literal('docker'),
-      readOnlyRootfs: z.boolean('must be true or false').default(false),
-      runtime: z
-        .string('must be a string')
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime')
-        .optional(),
+    z
+      .strictObject({
+        type: z.literal('docker'),
+        readOnlyRootfs: readOnlyRootfsSchema,
+        runtime: z
+          .string('must be a string')
+          .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'must be the name of a runtime')
+          .optional()
+          .meta({
+            description: 'Container runtime (`runsc`, `kata`), which the operator must allow.',
+            otherwise: 'that of the engine',
+          }),
+      })
+      .meta({ id: 'DockerPolicy', description: 'A separate container for each session.' }),
+    z.strictObject({ type: z.literal('host') }).meta({
+      id: 'HostPolicy',
+      description: 'The host itself, without a container. Commands run as the user that its operator names.',
     }),
-    z.strictObject({ type: z.literal('host') }),
-    z.strictObject({ type: z.literal('bubblewrap') }),
-    z.strictObject({
-      type: z.literal('codex'),
-      configOverrides: z
-        .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), z.json(), {
-          error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
-        })
-        .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
-        .default({}),
+    z.strictObject({ type: z.literal('bubblewrap') }).meta({
+      id: 'BubblewrapPolicy',
+      description:
+        "Policy `host` with bubblewrap: no network, a filter of system calls, and a root directory of the host's " +
+        'programs only.',
     }),
-    z.strictObject({
-      type: z.literal('kubernetes'),
-      readOnlyRootfs: z.boolean('must be true or false').default(false),
-      runtimeClass: z
-        .string('must be a string')
-        .regex(/^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/, 'must be the name of a RuntimeClass')
-        .optional(),
-    }),
+    z
+      .strictObject({
+        type: z.literal('codex'),
+        configOverrides: z
+          .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), z.json(), {
+            error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
+          })
+          .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
+          .default({})
+          .meta({
+            description: "Settings that narrow Codex's sandbox, such as `sandbox_workspace_write.exclude_slash_tmp`.",
+            limit: '32 settings',
+          }),
+      })
+      .meta({ id: 'CodexPolicy', description: 'Policy `host` with the sandbox of the Codex CLI.' }),
+    z
+      .strictObject({
+        type: z.literal('kubernetes'),
+        readOnlyRootfs: readOnlyRootfsSchema,
+        runtimeClass: z
+          .string('must be a string')
+          .regex(/^[a-z0-9](?:[a-z0-9.-]{0,61}[a-z0-9])?$/, 'must be the name of a RuntimeClass')
+          .optional()
+          .meta({
+            description: 'RuntimeClass of the Pod, which the operator must allow.',
+            otherwise: 'that of the cluster',
+          }),
+      })
+      .meta({ id: 'KubernetesPolicy', description: 'A separate Pod for each session, in the cluster of its worker.' }),
   ],
   `must be ${listPolicyNames('or')}, or { type: '${DEFAULT_POLICY}', … }`,
 );

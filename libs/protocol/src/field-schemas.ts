@@ -12,6 +12,9 @@ export function durationSchema(minimum = 1, maximum: number = LIMITS.timeoutMs) 
     .overwrite(withoutSign);
 }
 
+/** Limit in the text of an option that `durationSchema()` checks. */
+export const UP_TO_A_DAY = '1 to 86,400,000 ms (a day)';
+
 /** Turns -0 into 0, because JSON has no -0 and the stored value would differ. */
 export const withoutSign = (number: number): number => number + 0;
 
@@ -41,13 +44,20 @@ export const sandboxPathSchema = shellTextSchema(LIMITS.pathBytes).refine(
 /** Encoding of a Result's texts. Invalid UTF-8 becomes U+FFFD in `utf8`. */
 export const encodingSchema = z.enum(['utf8', 'base64'], "must be 'utf8' or 'base64'");
 
-export const escalationSchema = z.strictObject(
-  {
-    justification: z
-      .string('must be a string')
-      .min(1, 'must not be empty')
-      .max(1_024, 'must be at most 1024 characters'),
-  },
-  'must be { justification }',
-);
+export const escalationSchema = z
+  .strictObject(
+    {
+      justification: z
+        .string('must be a string')
+        .min(1, 'must not be empty')
+        .max(1_024, 'must be at most 1024 characters')
+        .meta({
+          description:
+            "Why the command asks to leave the sandbox, in the submitter's words. The approver sees it as " +
+            'untrusted text.',
+        }),
+    },
+    'must be { justification }',
+  )
+  .meta({ id: 'Escalation', description: 'A request to leave the sandbox.' });
 export const narrowedNetworkSchema = z.enum(['restricted', 'limited'], "must be 'restricted' or 'limited'");

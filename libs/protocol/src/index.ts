@@ -24,6 +24,7 @@ export * from './host.ts';
 export * from './ids.ts';
 export * from './image-name.ts';
 export * from './is-on.ts';
+export * from './json-schema.ts';
 export * from './json-text.ts';
 export * from './kept-sandbox.ts';
 export * from './keys.ts';
@@ -53,7 +54,9 @@ export {
 } from './sandbox-table.ts';
 export * from './session.ts';
 export * from './session-event.ts';
+export { IMAGE_CWD, prioritySchema } from './session-fields.ts';
 export * from './session-info.ts';
+export { limitsSchema, withDefaultLimits } from './session-limits.ts';
 export * from './session-spec.ts';
 export * from './signature.ts';
 export * from './telemetry.ts';

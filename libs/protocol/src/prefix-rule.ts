@@ -33,20 +33,32 @@ export const patternSchema = z
   .min(1, 'must hold a word')
   .max(64, 'must hold at most 64 words');
 
-export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z.strictObject(
-  {
-    pattern: patternSchema,
-    decision: z.enum(['allow', 'prompt', 'forbid'], "must be 'allow', 'prompt' or 'forbid'"),
-    justification: z
-      .string('must be a string')
-      .max(1_024, 'must be at most 1024 characters')
-      .refine((text) => text.trim() !== '', 'must say why: leave it out, or give a text that is not blank')
-      .optional(),
-    match: examplesSchema.optional(),
-    notMatch: examplesSchema.optional(),
-  },
-  'must be a rule: { pattern, decision, justification?, match?, notMatch? }',
-);
+export const prefixRuleSchema: z.ZodType<PrefixRule, PrefixRule> = z
+  .strictObject(
+    {
+      pattern: patternSchema.meta({
+        description: 'The first words of a command. An element that is a list matches any one of its words.',
+      }),
+      decision: z.enum(['allow', 'prompt', 'forbid'], "must be 'allow', 'prompt' or 'forbid'").meta({
+        description:
+          'Decision about matching commands. `prompt` asks a person. Of all rules that match, the strictest wins.',
+      }),
+      justification: z
+        .string('must be a string')
+        .max(1_024, 'must be at most 1024 characters')
+        .refine((text) => text.trim() !== '', 'must say why: leave it out, or give a text that is not blank')
+        .optional()
+        .meta({ description: 'Text that is shown with the decision. Not blank.' }),
+      match: examplesSchema
+        .optional()
+        .meta({ description: 'Examples that the rule must match. They are checked when the rule is loaded.' }),
+      notMatch: examplesSchema
+        .optional()
+        .meta({ description: 'Examples that the rule must not match. They are checked when the rule is loaded.' }),
+    },
+    'must be a rule: { pattern, decision, justification?, match?, notMatch? }',
+  )
+  .meta({ id: 'PrefixRule', description: 'A decision about every command that begins with the words of a pattern.' });
 
 export const sessionRulesSchema = z
   .array(prefixRuleSchema, 'must be a list of rules')

@@ -51,14 +51,48 @@ export const hostNameSchema = z
 export const sandboxOptionsSchema = z
   .strictObject(
     {
-      mode: z.enum(SANDBOX_MODES, `must be one of ${SANDBOX_MODES.join(', ')}`).optional(),
-      network: z.enum(NETWORK_ACCESSES, `must be one of ${NETWORK_ACCESSES.join(', ')}`).optional(),
+      mode: z
+        .enum(SANDBOX_MODES, `must be one of ${SANDBOX_MODES.join(', ')}`)
+        .optional()
+        .meta({
+          description:
+            'Where a session may write: only temporary files; also its workspace; wherever its user may; or ' +
+            '`external`, whatever a sandbox around the host allows.',
+          otherwise: 'the mode of its policy, docs/sandboxes.md',
+          flag: 'what it may write',
+        }),
+      network: z
+        .enum(NETWORK_ACCESSES, `must be one of ${NETWORK_ACCESSES.join(', ')}`)
+        .optional()
+        .meta({
+          description: 'Which network a session reaches: none, the `allowedHosts`, or all that its host reaches.',
+          otherwise: "the access of its policy: 'restricted', where the policy can enforce it",
+          flag: 'what it may reach',
+        }),
       allowedHosts: z
         .array(hostNameSchema, 'must be a list of host names')
         .max(256, 'must hold at most 256 names')
-        .optional(),
-      selection: z.enum(['auto', 'require', 'forbid'], "must be 'auto', 'require' or 'forbid'").default('auto'),
-      escalateOnFailure: z.boolean('must be true or false').default(true),
+        .optional()
+        .meta({
+          description:
+            'Host names for the network `limited`: `example.org` or `*.example.org`, with `:port` if not 80 or ' +
+            '443.',
+          otherwise: 'none',
+          limit: "256 names; only with `network: 'limited'`",
+          flag: 'a host that the network limited reaches',
+        }),
+      selection: z
+        .enum(['auto', 'require', 'forbid'], "must be 'auto', 'require' or 'forbid'")
+        .default('auto')
+        .meta({ description: 'Whether a sandbox is used: as the mode asks for, always, or never.' }),
+      escalateOnFailure: z
+        .boolean('must be true or false')
+        .default(true)
+        .meta({
+          description:
+            'Whether a command that the sandbox denied something may run again outside it, if `approval` asks ' +
+            'and a person allows it.',
+        }),
     },
     'must be an object of options: mode, network, allowedHosts, selection, escalateOnFailure',
   )
@@ -70,5 +104,9 @@ export const sandboxOptionsSchema = z
         message: "has a meaning only with network: 'limited'",
         input: allowedHosts,
       });
+  })
+  .meta({
+    id: 'SandboxOptions',
+    description: 'What the sandbox of a session allows. A host refuses what it cannot enforce (SANDBOX_UNAVAILABLE).',
   });
 export type ParsedSandboxOptions = z.output<typeof sandboxOptionsSchema>;

@@ -34,8 +34,8 @@ export interface SessionSpec {
    * Directory of the host that is mounted at `target`, which the operator must allow. If it is missing below a
    * directory that the operator lists, it is created. Read-only, or at another place than `/workspace`, only under the
    * policy `docker`.
-   * @default an empty directory that ends with the sandbox; writable, and mounted at /workspace @limit absolute paths
-   * of at most 4,096 bytes; `target` is no directory of the system or the keeper
+   * @default an empty directory that ends with the sandbox; writable, and mounted at /workspace
+   * @limit absolute paths of at most 4,096 bytes; `target` is no directory of the system or the keeper
    */
   workspace?: string | { path: string; target?: string | undefined; readOnly?: boolean | undefined } | undefined;
   /**
@@ -127,7 +127,10 @@ export interface SessionSpec {
    * @limit 256 rules
    */
   execPolicy?: PrefixRule[] | undefined;
-  /** Resources of the sandbox. */
+  /**
+   * Resources of the sandbox.
+   * @default those of its policy
+   */
   limits?: LimitOptions | undefined;
   /**
    * Time in ms after which an idle session gives up shell and slot; its next command gets a fresh shell.

@@ -28,7 +28,7 @@ export const s0Faults: readonly RowFault[] = [
   { row: 'S0-05', file: 'libs/protocol/src/output-profiles.ts', text: 'maxLines: 100,', change: 'maxLines: 200,' },
   {
     row: 'S0-06',
-    file: 'libs/protocol/src/session.ts',
+    file: 'libs/protocol/src/session-limits.ts',
     text: 'maxLines: wholePositive(LIMITS.outputLines)',
     change: 'maxLines: z.number()',
   },
@@ -46,14 +46,14 @@ export const s0Faults: readonly RowFault[] = [
   },
   {
     row: 'S0-10',
-    file: 'libs/protocol/src/session.ts',
-    text: "cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided').optional()",
-    change: 'cpuTimeSeconds: z.number().optional()',
+    file: 'libs/protocol/src/session-limits.ts',
+    text: "cpuTimeSeconds: wholePositive(2 ** 31 - 1, 'must be positive if provided')\n        .optional()",
+    change: 'cpuTimeSeconds: z\n        .number()\n        .optional()',
   },
   {
     row: 'S0-11',
-    file: 'libs/protocol/src/session.ts',
-    text: "      .min(1, { error: 'must be positive if provided', abort: true })\n      .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')\n",
+    file: 'libs/protocol/src/session-limits.ts',
+    text: "        .min(1, { error: 'must be positive if provided', abort: true })\n        .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')\n",
     change: '',
   },
   {
@@ -162,8 +162,8 @@ export const s0Faults: readonly RowFault[] = [
   },
   {
     row: 'S0-32',
-    file: 'libs/protocol/src/session.ts',
-    text: "      .min(1, { error: 'must be positive if provided', abort: true })\n      .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')\n",
+    file: 'libs/protocol/src/session-limits.ts',
+    text: "        .min(1, { error: 'must be positive if provided', abort: true })\n        .min(33_554_432, 'must be at least 33554432 bytes (32 MiB)')\n",
     change: '',
   },
   {
@@ -174,15 +174,15 @@ export const s0Faults: readonly RowFault[] = [
   },
   {
     row: 'S0-34',
-    file: 'libs/protocol/src/session.ts',
-    text: "cpus: z.number('must be a number').min(0.01, 'must be at least 0.01')",
-    change: "cpus: z.coerce.number('must be a number')",
+    file: 'libs/protocol/src/session-limits.ts',
+    text: "cpus: z\n        .number('must be a number')\n        .min(0.01, 'must be at least 0.01')",
+    change: "cpus: z.coerce\n        .number('must be a number')",
   },
   {
     row: 'S0-35',
-    file: 'libs/protocol/src/session.ts',
-    text: 'user: userSchema.optional(),',
-    change: "user: userSchema.or(z.literal('')).optional(),",
+    file: 'libs/protocol/src/session-fields.ts',
+    text: 'user: userSchema.optional()',
+    change: "user: userSchema.or(z.literal('')).optional()",
   },
   {
     row: 'S0-36',
@@ -254,8 +254,8 @@ export const s0Faults: readonly RowFault[] = [
   {
     row: 'S0-47',
     file: 'libs/protocol/src/execution-policy.ts',
-    text: "    z.strictObject({\n      type: z.literal('docker'),",
-    change: "    z.object({\n      type: z.literal('docker'),",
+    text: "    z\n      .strictObject({\n        type: z.literal('docker'),",
+    change: "    z\n      .object({\n        type: z.literal('docker'),",
   },
   {
     row: 'S0-48',

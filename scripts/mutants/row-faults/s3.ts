@@ -70,8 +70,8 @@ export const s3Faults: readonly RowFault[] = [
   {
     row: 'S3-12',
     file: 'libs/protocol/src/sandbox-options.ts',
-    text: 'mode: z.enum(SANDBOX_MODES, ',
-    change: 'mode: z.enum(SANDBOX_MODES.slice(0, 3), ',
+    text: 'mode: z\n        .enum(SANDBOX_MODES, ',
+    change: 'mode: z\n        .enum(SANDBOX_MODES.slice(0, 3), ',
   },
   {
     row: 'S3-13',

@@ -1,5 +1,6 @@
 import { type RunOptions, ShellfleetError } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
+import { FLAG_TEXTS } from './flag-texts.ts';
 import { collectPair } from './pairs.ts';
 import { addSessionFlags, type SessionFlags } from './session-flags.ts';
 import { parseDuration } from './units.ts';
@@ -17,37 +18,23 @@ export interface CommandFlags extends SessionFlags {
   json?: boolean;
 }
 
+const { RunOptionsInput: options } = FLAG_TEXTS;
+
 /** Flags of the verbs that submit a command. Each has an environment variable. */
 export function addCommandFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   return addSessionFlags(verb, env)
+    .addOption(new Option('--timeout <time>', options.timeoutMs).env('SHELLFLEET_TIMEOUT').argParser(parseDuration))
     .addOption(
-      new Option('--timeout <time>', 'time limit of the command: 30s, 5m')
-        .env('SHELLFLEET_TIMEOUT')
-        .argParser(parseDuration),
-    )
-    .addOption(
-      new Option('--start-deadline <time>', 'time within which it must start: 30s, 10m')
+      new Option('--start-deadline <time>', options.startDeadlineMs)
         .env('SHELLFLEET_START_DEADLINE')
         .argParser(parseDuration),
     )
-    .addOption(new Option('-i, --stdin', 'stream stdin to the command').env('SHELLFLEET_STDIN'))
-    .addOption(
-      new Option('-e, --env <name=value>', 'variable of the command *').env('SHELLFLEET_ENV').argParser(collectPair),
-    )
-    .addOption(new Option('-w, --cwd <path>', 'directory of the command').env('SHELLFLEET_CWD'))
-    .addOption(
-      new Option('--idempotency-key <key>', "a second submit with this key gets the first one's Result").env(
-        'SHELLFLEET_IDEMPOTENCY_KEY',
-      ),
-    )
-    .addOption(
-      new Option('--escalate <why>', 'ask to run outside the sandbox of the session').env('SHELLFLEET_ESCALATE'),
-    )
-    .addOption(
-      new Option('--traceparent', 'set TRACEPARENT of the command to its span, if something traces').env(
-        'SHELLFLEET_TRACEPARENT',
-      ),
-    )
+    .addOption(new Option('-i, --stdin', options.stdin).env('SHELLFLEET_STDIN'))
+    .addOption(new Option('-e, --env <name=value>', `${options.env} *`).env('SHELLFLEET_ENV').argParser(collectPair))
+    .addOption(new Option('-w, --cwd <path>', options.cwd).env('SHELLFLEET_CWD'))
+    .addOption(new Option('--idempotency-key <key>', options.idempotencyKey).env('SHELLFLEET_IDEMPOTENCY_KEY'))
+    .addOption(new Option('--escalate <why>', options.escalate).env('SHELLFLEET_ESCALATE'))
+    .addOption(new Option('--traceparent', options.traceparent).env('SHELLFLEET_TRACEPARENT'))
     .addOption(jsonFlag())
     .addOption(new Option('-t, --tty').hideHelp());
 }

@@ -1,6 +1,7 @@
 import type { ApprovalPolicy, AskByDefault, NetworkAccess, SandboxMode, SessionSpec } from '@shellfleet/client';
 import { ASK_BY_DEFAULT, NETWORK_ACCESSES, POLICY_NAMES, type PolicyName, SANDBOX_MODES } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { FLAG_TEXTS } from './flag-texts.ts';
 import { collectPair } from './pairs.ts';
 import { mergeSpecs, parseWorkspace, readSpecFile } from './session-spec.ts';
 import { parseCount, parseDuration, parseSize } from './units.ts';
@@ -30,82 +31,62 @@ export interface SessionFlags {
   spec?: SessionSpec;
 }
 
+const { SessionSpec: spec, LimitOptions: limits, SandboxOptions: sandbox } = FLAG_TEXTS;
+
 /** Adds flags for the spec of a session. Secrets have no flags, because lists of processes show flags. */
 export function addSessionFlags(verb: Command, env: NodeJS.ProcessEnv): Command {
   const secret = (name: string, before?: Record<string, string>) => ({ ...before, [name]: readSecret(name, env) });
   return verb
     .optionsGroup('Session, when this opens it (* may be given again):')
-    .addOption(new Option('--image <name>', 'container image').env('SHELLFLEET_IMAGE'))
-    .addOption(new Option('--policy <name>', 'where it runs').choices(POLICY_NAMES).env('SHELLFLEET_POLICY'))
-    .addOption(new Option('--memory <size>', 'memory limit: 512m, 1g').argParser(parseSize).env('SHELLFLEET_MEMORY'))
-    .addOption(new Option('--cpus <n>', 'processors, such as 0.5 or 2').argParser(parseAmount).env('SHELLFLEET_CPUS'))
-    .addOption(new Option('--pids <n>', 'most processes').argParser(parseCount).env('SHELLFLEET_PIDS'))
-    .addOption(new Option('-u, --user <user>', 'name or uid, :group if wanted').env('SHELLFLEET_USER'))
+    .addOption(new Option('--image <name>', spec.image).env('SHELLFLEET_IMAGE'))
+    .addOption(new Option('--policy <name>', spec.policy).choices(POLICY_NAMES).env('SHELLFLEET_POLICY'))
+    .addOption(new Option('--memory <size>', limits.memoryBytes).argParser(parseSize).env('SHELLFLEET_MEMORY'))
+    .addOption(new Option('--cpus <n>', limits.cpus).argParser(parseAmount).env('SHELLFLEET_CPUS'))
+    .addOption(new Option('--pids <n>', limits.pids).argParser(parseCount).env('SHELLFLEET_PIDS'))
+    .addOption(new Option('-u, --user <user>', spec.user).env('SHELLFLEET_USER'))
+    .addOption(new Option('--workspace <path>', spec.workspace).argParser(parseWorkspace).env('SHELLFLEET_WORKSPACE'))
+    .addOption(new Option('--sandbox <mode>', sandbox.mode).choices([...SANDBOX_MODES]).env('SHELLFLEET_SANDBOX'))
     .addOption(
-      new Option('--workspace <path>', 'directory of the host: PATH[:TARGET][:ro]; its place is /workspace')
-        .argParser(parseWorkspace)
-        .env('SHELLFLEET_WORKSPACE'),
-    )
-    .addOption(
-      new Option('--sandbox <mode>', 'what it may write').choices([...SANDBOX_MODES]).env('SHELLFLEET_SANDBOX'),
-    )
-    .addOption(
-      new Option('--sandbox-network <access>', 'what it may reach')
+      new Option('--sandbox-network <access>', sandbox.network)
         .choices([...NETWORK_ACCESSES])
         .env('SHELLFLEET_SANDBOX_NETWORK'),
     )
     .addOption(
-      new Option('--allow-host <name>', 'a host that the network limited reaches *')
+      new Option('--allow-host <name>', `${sandbox.allowedHosts} *`)
         .argParser(collectText)
         .env('SHELLFLEET_ALLOW_HOST'),
     )
     .addOption(
-      new Option('--approval <mode>', 'which commands wait for a person')
+      new Option('--approval <mode>', spec.approval)
         .choices(['never', 'on-failure', 'on-request', 'unless-trusted'])
         .env('SHELLFLEET_APPROVAL'),
     )
     .addOption(
-      new Option('--ask-by-default <commands>', 'which of them when no rule decides')
+      new Option('--ask-by-default <commands>', spec.askByDefault)
         .choices([...ASK_BY_DEFAULT])
         .env('SHELLFLEET_ASK_BY_DEFAULT'),
     )
     .addOption(
-      new Option('--session-env <name=value>', 'variable of its shell *')
-        .argParser(collectPair)
-        .env('SHELLFLEET_SESSION_ENV'),
+      new Option('--session-env <name=value>', `${spec.env} *`).argParser(collectPair).env('SHELLFLEET_SESSION_ENV'),
     )
     .addOption(
-      new Option('--startup <script>', 'runs in every fresh shell *').argParser(collectText).env('SHELLFLEET_STARTUP'),
+      new Option('--startup <script>', `${spec.startupCommands} *`).argParser(collectText).env('SHELLFLEET_STARTUP'),
     )
     .addOption(
-      new Option('--shutdown <script>', 'runs before its end *').argParser(collectText).env('SHELLFLEET_SHUTDOWN'),
+      new Option('--shutdown <script>', `${spec.shutdownCommands} *`).argParser(collectText).env('SHELLFLEET_SHUTDOWN'),
     )
     .addOption(
-      new Option('--idle-timeout <time>', 'gives up its shell when idle: 5m')
-        .argParser(parseDuration)
-        .env('SHELLFLEET_IDLE_TIMEOUT'),
+      new Option('--idle-timeout <time>', spec.idleTimeoutMs).argParser(parseDuration).env('SHELLFLEET_IDLE_TIMEOUT'),
     )
+    .addOption(new Option('--label <name=value>', `${spec.labels} *`).argParser(collectPair).env('SHELLFLEET_LABEL'))
     .addOption(
-      new Option('--label <name=value>', 'label, to find it by *').argParser(collectPair).env('SHELLFLEET_LABEL'),
+      new Option('--host-label <name=value>', `${spec.hosts} *`).argParser(collectPair).env('SHELLFLEET_HOST_LABEL'),
     )
+    .addOption(new Option('--secret <name>', `${spec.secrets} *`).argParser(secret).env('SHELLFLEET_SECRET'))
     .addOption(
-      new Option('--host-label <name=value>', 'label that its host must have *')
-        .argParser(collectPair)
-        .env('SHELLFLEET_HOST_LABEL'),
+      new Option('--redact <type:strategy>', `${spec.redaction} *`).argParser(collectRule).env('SHELLFLEET_REDACT'),
     )
-    .addOption(
-      new Option('--secret <name>', 'variable of ours that it gets and never shows *')
-        .argParser(secret)
-        .env('SHELLFLEET_SECRET'),
-    )
-    .addOption(
-      new Option('--redact <type:strategy>', 'what it never shows: email:mask *')
-        .argParser(collectRule)
-        .env('SHELLFLEET_REDACT'),
-    )
-    .addOption(
-      new Option('--keep-formats', 'print tokens of well-known formats as they are').env('SHELLFLEET_KEEP_FORMATS'),
-    )
+    .addOption(new Option('--keep-formats', spec.redactFormats).env('SHELLFLEET_KEEP_FORMATS'))
     .addOption(
       new Option('--spec <file>', 'JSON file with any fields of the spec; flags win')
         .argParser(readSpecFile)

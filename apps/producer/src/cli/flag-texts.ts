@@ -1,0 +1,45 @@
+/** Texts of flags, written by `npm run reference` from the schemas of the options that they set. */
+export const FLAG_TEXTS = {
+  ExecutionOptions: {
+    cwd: 'directory of the command',
+    env: 'variable of the command',
+    timeoutMs: 'time limit of the command: 30s, 5m',
+  },
+  LimitOptions: {
+    cpus: 'processors, such as 0.5 or 2',
+    memoryBytes: 'memory limit: 512m, 1g',
+    pids: 'most processes',
+  },
+  RunOptionsInput: {
+    cwd: 'directory of the command',
+    env: 'variable of the command',
+    escalate: 'ask to run outside the sandbox of the session',
+    idempotencyKey: "a second submit with this key gets the first one's Result",
+    startDeadlineMs: 'time within which it must start: 30s, 10m',
+    stdin: 'stream stdin to the command',
+    timeoutMs: 'time limit of the command: 30s, 5m',
+    traceparent: 'set TRACEPARENT of the command to its span, if something traces',
+  },
+  SandboxOptions: {
+    allowedHosts: 'a host that the network limited reaches',
+    mode: 'what it may write',
+    network: 'what it may reach',
+  },
+  SessionSpec: {
+    approval: 'which commands wait for a person',
+    askByDefault: 'which of them when no rule decides',
+    env: 'variable of its shell',
+    hosts: 'label that its host must have',
+    idleTimeoutMs: 'gives up its shell when idle: 5m',
+    image: 'container image',
+    labels: 'label, to find it by',
+    policy: 'where it runs',
+    redactFormats: 'print tokens of well-known formats as they are',
+    redaction: 'what it never shows: email:mask',
+    secrets: 'variable of ours that it gets and never shows',
+    shutdownCommands: 'runs before its end',
+    startupCommands: 'runs in every fresh shell',
+    user: 'name or uid, :group if wanted',
+    workspace: 'directory of the host: PATH[:TARGET][:ro]; its place is /workspace',
+  },
+} as const;
