@@ -3,6 +3,7 @@ import type { CreateKeyOptions, Fleet } from '@shellfleet/client';
 import { accessKeys, apiKeyText } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
+import { runCli } from '../support/run-cli.ts';
 
 // Promise: Redis never has the text of a key, and who can write to Redis without the seal key makes no key.
 
@@ -104,5 +105,60 @@ describe('an API key', () => {
       keyless.keys.list(),
     ])
       await expect(call).rejects.toMatchObject({ code: 'SEAL_KEY_UNKNOWN' });
+  });
+});
+
+describe('the verb keys', () => {
+  test('makes a key for a tenant, and prints it on stdout alone', async () => {
+    const args = [
+      'keys',
+      'create',
+      '--tenant',
+      'acme',
+      '--scopes',
+      'read, approve',
+      '--name',
+      'bot',
+      '--expires',
+      '1d',
+    ];
+    const { exitCode, stdout, stderr } = await runCli(stage, args);
+    expect(exitCode).toBe(0);
+    const key = stdout.toString().trim();
+    const found = await fleet.keys.find(key);
+    expect(found).toMatchObject({ name: 'bot', tenant: 'acme', scopes: ['read', 'approve'] });
+    expect(Date.parse(found?.expiresAt ?? '') - Date.now()).toBeGreaterThan(86_000_000);
+    expect(stderr).toContain('export SHELLFLEET_API_KEY=');
+    expect(stderr).not.toContain(key);
+  });
+
+  test('makes a key with the name of the user and two scopes by default', async () => {
+    const { stdout } = await runCli(stage, ['keys', 'create', '--json']);
+    expect(JSON.parse(stdout.toString())).toMatchObject({
+      key: expect.stringMatching(/^sfk_/),
+      name: expect.stringMatching(/^[^@]+@[^@]+$/),
+      scopes: ['submit', 'read'],
+    });
+  });
+
+  test('lists keys without their texts, and revokes one', async () => {
+    const { key, id } = await fleet.keys.create({ name: 'listed', scopes: ['read'] });
+    const listed = (await runCli(stage, ['keys', 'ls'])).stdout.toString();
+    expect(listed).toMatch(new RegExp(`^${id} +listed +default +read +\\S+Z +- +-$`, 'm'));
+    expect(listed).not.toContain(key.slice(-43));
+    const ids = (await runCli(stage, ['keys', 'ls', '--json'])).stdout.toString().trim().split('\n');
+    expect(ids.map((line) => JSON.parse(line).id)).toContain(id);
+    const { exitCode, stderr } = await runCli(stage, ['keys', 'revoke', 'listed']);
+    expect([exitCode, await fleet.keys.find(key)]).toEqual([0, undefined]);
+    expect(stderr).toContain(`The key ${id} is revoked.`);
+  });
+
+  test.each([
+    [['create', '--scopes', 'write'], "must be 'submit', 'read', 'approve' or 'admin'"],
+    [['create', '--name', 'a b'], 'must be 1 to 64 characters'],
+    [['revoke', 'nobody'], 'There is no API key'],
+  ])('refuses %j', async (args, message) => {
+    const { exitCode, stderr } = await runCli(stage, ['keys', ...args]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(message) });
   });
 });

@@ -155,6 +155,7 @@ function tokensOfModelsAndPayments({ random, some, uuid }: Maker): Sample[] {
     plain('flutterwave_key', `FLWSECK_TEST-${some(32, HEX)}-X`),
     plain('plaid_token', `access-sandbox-${uuid()}`),
     plain('easypost_key', `EZAK${some(54, ALNUM)}`),
+    plain('shellfleet_key', `sfk_${some(16, HEX)}_${some(43, URL_SAFE)}`),
     plain('shippo_token', `shippo_live_${some(40, HEX)}`),
     plain('duffel_token', `duffel_test_${some(43, URL_SAFE)}`),
   ];

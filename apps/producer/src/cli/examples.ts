@@ -49,6 +49,12 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'config check': ['shellfleet config check fleet.yaml'],
   'tenants ls': ['shellfleet tenants ls', 'shellfleet tenants ls --json'],
   'tenants acl': ['shellfleet tenants acl acme', 'shellfleet --namespace fleet-2 tenants acl acme'],
+  'keys create': [
+    'shellfleet keys create --tenant acme --scopes submit,read --name ci --expires 30d',
+    'shellfleet keys create --scopes read --json',
+  ],
+  'keys ls': ['shellfleet keys ls', 'shellfleet keys ls --json'],
+  'keys revoke': ['shellfleet keys revoke ci', 'shellfleet keys revoke 89a93b66081707f7'],
   'images ls': ['shellfleet images ls', 'shellfleet images ls --host host-7 --json'],
   'images pull': [
     'shellfleet images pull registry.example/bench/task-1:1',

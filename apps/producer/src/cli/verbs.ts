@@ -33,6 +33,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     hosts: async () => (await import('./hosts.ts')).registerHosts,
     config: async () => (await import('./fleet-configuration.ts')).registerConfig,
     tenants: async () => (await import('./tenants.ts')).registerTenants,
+    keys: async () => (await import('./keys.ts')).registerKeys,
     images: async () => (await import('./images.ts')).registerImages,
     audit: async () => (await import('./audit.ts')).registerAudit,
     tools: async () => (await import('./tools.ts')).registerTools,

@@ -13,13 +13,17 @@ import {
 import { throwQueueError } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
 import { z } from 'zod';
+import { nameOfThisUser } from '../connection/name-of-this-user.ts';
 import { hashOfKey, toKeyInfo } from './key-info.ts';
 import type { KeysContext } from './keys-context.ts';
 
 /** What a new API key is and may do. */
 export interface CreateKeyOptions {
-  /** Name for people, such as that of the program that uses the key. Keys may have equal names. */
-  name: string;
+  /**
+   * Name for people, such as that of the program that uses the key. Keys may have equal names.
+   * @default the user and the machine of this process
+   */
+  name?: string | undefined;
   /** What the key may do. */
   scopes: Scope[];
   /**
@@ -43,7 +47,7 @@ export interface CreatedApiKey extends ApiKeyInfo {
 export async function createKey(context: KeysContext, given: CreateKeyOptions): Promise<CreatedApiKey> {
   const now = Date.now();
   const options = parseOrThrow(toSchema(now), given, 'COMMAND_INVALID', 'The API key');
-  const { name, scopes, tenant = context.tenant, expiresAt } = options;
+  const { name = toKeyName(nameOfThisUser()), scopes, tenant = context.tenant, expiresAt } = options;
   const id = randomBytes(8).toString('hex');
   const key = apiKeyText(id, randomBytes(32).toString('base64url'));
   const stored: ApiKeyRecord = {
@@ -59,7 +63,7 @@ export async function createKey(context: KeysContext, given: CreateKeyOptions): 
 const toSchema = (now: number) =>
   z.strictObject(
     {
-      name: apiKeyNameSchema,
+      name: apiKeyNameSchema.optional(),
       scopes: scopesSchema,
       tenant: tenantIdSchema.optional(),
       expiresAt: z
@@ -67,5 +71,8 @@ const toSchema = (now: number) =>
         .refine((date) => date.getTime() > now, 'must be in the future')
         .optional(),
     },
-    'must be { name, scopes, tenant?, expiresAt? }',
+    'must be { name?, scopes, tenant?, expiresAt? }',
   );
+
+/** Replaces what the name of a key may not have. */
+const toKeyName = (text: string): string => text.replaceAll(/[^A-Za-z0-9._@-]/g, '-').slice(0, 64);

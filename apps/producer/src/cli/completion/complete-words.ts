@@ -4,7 +4,7 @@ import type { Command, Option } from 'commander';
 export interface Completion {
   candidates: Candidate[];
   /** Kind of names from the fleet or the local disk. Without candidates, a shell completes local files itself. */
-  wants?: 'session' | 'session-path' | 'command' | 'host' | 'tool' | undefined;
+  wants?: 'session' | 'session-path' | 'command' | 'host' | 'tool' | 'key' | undefined;
   /** Prefix of the wanted names. */
   prefix: string;
 }
@@ -20,6 +20,7 @@ const WANTS: Record<string, Completion['wants']> = {
   command: 'command',
   host: 'host',
   tool: 'tool',
+  key: 'key',
   from: 'session-path',
   to: 'session-path',
 };

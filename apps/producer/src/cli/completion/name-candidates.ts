@@ -4,7 +4,7 @@ import type { Candidate, Completion } from './complete-words.ts';
 /** Most candidates that are yielded. The others appear once the prefix is longer. */
 const MOST = 200;
 
-/** Yields names of sessions, commands, hosts or tools that the fleet has now. */
+/** Yields names of sessions, commands, hosts, tools or API keys that the fleet has now. */
 export async function* nameCandidates(fleet: Fleet, { wants, prefix }: Completion): AsyncGenerator<Candidate> {
   let found = 0;
   for await (const candidate of namesOf(fleet, wants)) {
@@ -17,6 +17,7 @@ export async function* nameCandidates(fleet: Fleet, { wants, prefix }: Completio
 
 async function* namesOf(fleet: Fleet, wants: Completion['wants']): AsyncGenerator<Candidate> {
   if (wants === 'host') for (const { id, state } of await fleet.hosts()) yield { value: id, description: state };
+  if (wants === 'key') for (const { id, name } of await fleet.keys.list()) yield { value: id, description: name };
   if (wants === 'tool') {
     for (const { name, description = '' } of await fleet.tools.list()) yield { value: name, description };
   }

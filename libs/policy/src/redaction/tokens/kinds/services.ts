@@ -71,6 +71,12 @@ export const SERVICES: readonly TokenKind[] = [
     notAfter: INSIDE_DATA,
     shape: /^EZ[AT]K[A-Za-z0-9]{54}(?![A-Za-z0-9])/,
   },
+  {
+    type: 'shellfleet_key',
+    anchors: ['sfk_'],
+    notAfter: INSIDE_WORD,
+    shape: /^sfk_[a-f0-9]{16}_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])/,
+  },
   { type: 'shippo_token', anchors: ['shippo_live_', 'shippo_test_'], shape: /^shippo_(?:live|test)_[A-Fa-f0-9]{40}/ },
   { type: 'duffel_token', anchors: ['duffel_live_', 'duffel_test_'], shape: /^duffel_(?:live|test)_[A-Za-z0-9_-]{43}/ },
   {
