@@ -11,7 +11,7 @@ import { until } from '../support/until.ts';
 
 // Promise: a session that has ended leaves no container, no directory, no process and no key without an expiry.
 
-const SESSIONS = 200;
+const SESSIONS = 100;
 const AT_A_TIME = 8;
 const SLOTS = slotsFor(AT_A_TIME);
 

@@ -12,7 +12,7 @@ import { until } from '../support/until.ts';
 // anything to the worker's socket: its own session and the others go on.
 
 const MIB = 1 << 20;
-const FLOOD_BYTES = Number(process.env.SHELLFLEET_FLOOD_MB ?? 200) * MIB;
+const FLOOD_BYTES = Number(process.env.SHELLFLEET_FLOOD_MB ?? 100) * MIB;
 const floodsTheSocket = fileURLToPath(new URL('../fixtures/floods-the-socket.py', import.meta.url));
 
 let stack: TestFleet;

@@ -124,7 +124,7 @@ describe.each(['socket', 'attach'] as const)('30 MB of output over %s', (transpo
   test('do not double stdin of which a dead worker had sent a part', async () => {
     const session = await stack.fleet.session('halves');
     await session.run('true');
-    for (let round = 1; round <= 4; round += 1) {
+    for (let round = 1; round <= 2; round += 1) {
       const stdin = randomBytes(1 << 20);
       const command = await session.submit('echo ran >> /tmp/runs; md5sum | cut -c1-32', { stdin });
       await until(

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
 import { idsOf } from '../support/invariants.ts';
+import { bundleInto } from '../support/programs.ts';
 import { slotsFor } from '../support/slots-for.ts';
 import type { TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -11,7 +14,6 @@ import { until } from '../support/until.ts';
 // Promise: when a client dies, accepted commands run, and their Results and output can be read later by id. No accepted
 // command waits for ever, between whichever two steps the client died.
 
-const submitsAndDies = fileURLToPath(new URL('../fixtures/submits-and-dies.ts', import.meta.url));
 /** Time in which upkeep, which runs every two seconds, finds the command and a host opens its session. */
 const FOUND_WITHIN_MS = 20_000;
 const MOST_CALLS = 60;
@@ -19,11 +21,19 @@ const AT_ONCE = 3;
 
 let stack: TestFleet;
 let inspect: FleetInspector;
+let directory: string;
+/** Path of the program that submits a command and dies. */
+let submitsAndDies: string;
 
 beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'shellfleet-programs-'));
+  ({ submitsAndDies } = await bundleInto(directory, { submitsAndDies: 'tests/fixtures/submits-and-dies.ts' }));
   ({ stack, inspect } = await startInspectedFleet({ slots: slotsFor(MOST_CALLS) }));
 });
-afterAll(() => endInspectedFleet(stack, inspect));
+afterAll(async () => {
+  await endInspectedFleet(stack, inspect);
+  await rm(directory, { recursive: true, force: true });
+});
 
 interface Death {
   sessionId: string;
@@ -36,8 +46,7 @@ interface Death {
 
 /** Runs a client as a real process, which submits a command and dies. */
 function submitAndDie(sessionId: string, when: 'before' | 'after', point: number): Promise<Death> {
-  const flags = ['--conditions=@shellfleet/source', '--no-warnings'];
-  const args = [...flags, submitsAndDies, stack.redisUrl, stack.namespace, stack.sealKey, sessionId, when, `${point}`];
+  const args = [submitsAndDies, stack.redisUrl, stack.namespace, stack.sealKey, sessionId, when, `${point}`];
   return new Promise((resolve) => {
     execFile(process.execPath, args, (error, stdout) => {
       const [commandId = '', calls = '0'] = stdout.trim().split(' ');

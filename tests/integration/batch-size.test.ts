@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 // Memory of a batch. The shells are simulated; the driver is a real process, and Redis is real.
 //
 // For more tasks: SHELLFLEET_TEST_TASKS=1000000 vitest run --project integration tests/integration/batch-size.test.ts
-const TASKS = Number(process.env.SHELLFLEET_TEST_TASKS ?? 20_000);
+const TASKS = Number(process.env.SHELLFLEET_TEST_TASKS ?? 10_000);
 const MOST_MS = 30_000 + 10 * TASKS;
 const MIB = 2 ** 20;
 const driver = fileURLToPath(new URL('../fixtures/drives-batch.ts', import.meta.url));

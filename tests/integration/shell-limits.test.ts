@@ -6,9 +6,9 @@ import { type ImageName, openBox, useBox } from '../support/shell-box.ts';
 const killGraceMs = 600;
 /** Name, image and the number of stops to survive. */
 const shells: [string, ImageName, number][] = [
-  ['bash', 'session', 1_000],
-  ['dash', 'dashOnly', 300],
-  ['busybox ash', 'busybox', 300],
+  ['bash', 'session', 400],
+  ['dash', 'dashOnly', 200],
+  ['busybox ash', 'busybox', 200],
 ];
 
 describe.each(shells)('a shell of %s', (name, image, stops) => {
