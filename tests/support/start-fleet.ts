@@ -87,7 +87,7 @@ export interface TestFleet extends AsyncDisposable {
   readonly stateDirectory: string;
   readonly workers: TestWorker[];
   /** A further producer with connections of its own. */
-  connect(options?: Pick<ConnectOptions, 'tenant' | 'signingKey'>): Promise<Fleet>;
+  connect(options?: Pick<ConnectOptions, 'tenant' | 'signingKey' | 'caller'>): Promise<Fleet>;
   /**
    * Ends the producers, and ends the workers with SIGINT, which also ends their sessions. No container should be left.
    */
@@ -121,7 +121,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<TestFleet>
     ...options.env,
   };
   const producers: Fleet[] = [];
-  const connect = async (options: Pick<ConnectOptions, 'tenant' | 'signingKey'> = {}) => {
+  const connect = async (options: Pick<ConnectOptions, 'tenant' | 'signingKey' | 'caller'> = {}) => {
     const producer = await Fleet.connect({ redisUrl, namespace, sealKeys: [sealKey], ...options });
     producers.push(producer);
     return producer;

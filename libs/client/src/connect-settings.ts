@@ -1,6 +1,14 @@
 import type { KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { DEFAULTS, namespaceSchema, parseOrThrow, ShellfleetError, tenantIdSchema } from '@shellfleet/protocol';
+import {
+  type Caller,
+  callerSchema,
+  DEFAULTS,
+  namespaceSchema,
+  parseOrThrow,
+  ShellfleetError,
+  tenantIdSchema,
+} from '@shellfleet/protocol';
 import { describeRedis } from '@shellfleet/redis';
 import { parsePrivateKey } from '@shellfleet/sealing';
 import { z } from 'zod';
@@ -43,6 +51,13 @@ export interface ConnectOptions {
    * @default none
    */
   interceptors?: SubmitInterceptor[] | undefined;
+  /**
+   * Who uses this client, for a service that acts for others. What it submits names the caller to people and in the
+   * audit; its answers have the caller's name, and it cannot answer questions about what the caller submitted.
+   * @default none: it submits without a name, and answers with the name of the user and the machine of this process
+   * @limit 256 characters each
+   */
+  caller?: Caller | undefined;
 }
 
 export interface ConnectSettings {
@@ -57,6 +72,7 @@ export interface ConnectSettings {
   sealKeys: string[];
   signingKey: KeyObject | undefined;
   interceptors: readonly SubmitInterceptor[];
+  caller?: Caller | undefined;
 }
 
 const optionsSchema = z.strictObject({
@@ -71,6 +87,7 @@ const optionsSchema = z.strictObject({
       'must be a list of functions',
     )
     .default([]),
+  caller: callerSchema.optional(),
 });
 
 /**
@@ -98,6 +115,7 @@ export async function resolveSettings(options: ConnectOptions, env: NodeJS.Proce
     sealKeys: given.sealKeys ?? own?.sealKeys ?? [],
     signingKey: await readSigningKey(given.signingKey),
     interceptors: given.interceptors,
+    caller: given.caller,
   };
 }
 

@@ -1,6 +1,6 @@
 import { KeyedCallOrder } from '@shellfleet/concurrency';
 import { newSessionJob, type QueuedSessions, toPlacement } from '@shellfleet/placement';
-import { type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
+import { type Caller, type FleetKeys, type SessionKeys, ShellfleetError, sessionKeys } from '@shellfleet/protocol';
 import { retentionOf } from '@shellfleet/redis';
 import { createKeylessSealer, createSealer, createSigner, type Sealer } from '@shellfleet/sealing';
 import type { Redis } from 'ioredis';
@@ -20,7 +20,7 @@ import type { OpenSession } from './submit/open-session.ts';
 
 /** The fleet that a view uses, and its tenant. */
 export interface ViewSettings
-  extends Pick<ConnectSettings, 'redisUrl' | 'namespace' | 'place' | 'tenant' | 'interceptors'> {
+  extends Pick<ConnectSettings, 'redisUrl' | 'namespace' | 'place' | 'tenant' | 'interceptors' | 'caller'> {
   /** Throws if this process may use the fleet no longer, such as after the loss of a lease. Default: it always may. */
   requireRight?(): void;
 }
@@ -38,6 +38,8 @@ export class FleetView {
   /** Address of the fleet, for messages. */
   readonly place: string;
   readonly sealer: Sealer;
+  /** Who uses this view, if its process said so. */
+  readonly caller: Caller | undefined;
   readonly durability: DurabilityOfRedis;
   readonly interceptors: Interceptors;
   readonly fleet: FleetKeys;
@@ -70,6 +72,7 @@ export class FleetView {
     this.tenant = settings.tenant;
     this.place = settings.place;
     this.sealer = sealer;
+    this.caller = settings.caller;
     this.durability = connection.durability;
     this.interceptors = new Interceptors(settings.interceptors);
     this.pending = new PendingResults(connection.redis, history, timers.results);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { APPROVAL_SCOPES } from './approval.ts';
+import { callerSchema } from './caller.ts';
 import { patternSchema, prefixRuleSchema } from './prefix-rule.ts';
 
 // Stored data of approvals. All of it is redacted, and all but `approvalEndSchema` is sealed.
@@ -16,6 +17,7 @@ export const firstAttemptSchema = z.object({ exitCode: z.number().nullable(), ou
 export const approvalQuestionSchema = z.object({
   sessionId: z.string(),
   commandId: z.string(),
+  submittedBy: callerSchema.optional(),
   tool: z.string().optional(),
   script: z.string(),
   reason: z.string(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Caller } from './caller.ts';
 import type { PrefixRule } from './prefix-rule.ts';
 
 /** Kinds of questions that are refused without being asked. Absent kinds are asked. */
@@ -110,6 +111,8 @@ export interface Approval {
   sessionId: string;
   /** The command or tool call that asked. */
   commandId: string;
+  /** Caller that submitted it, who cannot answer. Absent when its client named none. */
+  submittedBy?: Caller | undefined;
   /** Name of the tool, if a tool call asks. */
   tool?: string | undefined;
   /** The whole script that will run, redacted. Untrusted text. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callerSchema } from './caller.ts';
 
 // A host's audit records about entries. Every text in them is redacted.
 
@@ -7,7 +8,10 @@ const count = z.number().int().nonnegative();
 const terminal = { session: z.string(), generation: z.string(), terminal: z.string() };
 
 export const auditEventSchema = z.discriminatedUnion('type', [
-  /** The host saw the entry for the first time. `producer` signed the entry, where keys are configured. */
+  /**
+   * The host saw the entry for the first time. `submittedBy` is the caller that its client named. `producer` signed the
+   * entry, where keys are configured.
+   */
   z.object({
     type: z.literal('submission'),
     ...entry,
@@ -20,6 +24,7 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     scriptOmitted: count.optional(),
     operation: z.string().optional(),
     path: z.string().optional(),
+    submittedBy: callerSchema.optional(),
     producer: z.string().optional(),
   }),
   z.object({
@@ -73,9 +78,18 @@ export const auditEventSchema = z.discriminatedUnion('type', [
     runMs: z.number(),
   }),
   /** Start of a tool call, without its arguments. `producer` signed the call, where keys are configured. */
-  z.object({ type: z.literal('tool-start'), tool: z.string(), call: z.string(), producer: z.string().optional() }),
+  z.object({
+    type: z.literal('tool-start'),
+    ...{ tool: z.string(), call: z.string() },
+    submittedBy: callerSchema.optional(),
+    producer: z.string().optional(),
+  }),
   /** A tool call that a person is asked about. It has not started. */
-  z.object({ type: z.literal('tool-asks'), tool: z.string(), call: z.string(), question: z.string() }),
+  z.object({
+    type: z.literal('tool-asks'),
+    ...{ tool: z.string(), call: z.string(), question: z.string() },
+    submittedBy: callerSchema.optional(),
+  }),
   z.object({ type: z.literal('tool-end'), tool: z.string(), call: z.string(), outcome: z.string() }),
   /** This host begins to drive a detached batch. `by` is who submitted it, as the submitter's process said. */
   z.object({ type: z.literal('batch-start'), batch: z.string(), id: z.string(), by: z.string(), fence: count }),

@@ -1,3 +1,7 @@
+import { z } from 'zod';
+
+const text = () => z.string('must be a string').min(1, 'must not be empty').max(256, 'must be at most 256 characters');
+
 /** Who asks: a person or a program that uses a fleet through a server. */
 export interface Caller {
   /** Identifies the caller among all callers of the fleet. */
@@ -5,3 +9,8 @@ export interface Caller {
   /** Name for people. Several callers may have the same name. */
   name: string;
 }
+
+export const callerSchema = z.strictObject({ id: text(), name: text() }, 'must be { id, name }');
+
+/** The caller beside what is sealed: an entry, a file operation, the options of a detached batch. */
+export const submittedSchema = z.object({ submittedBy: callerSchema.optional() });

@@ -67,8 +67,21 @@ export const fleetConfigurationSchema = z
         .max(MOST_RULES, `must have at most ${MOST_RULES} rules`)
         .default([])
         .describe('Rules about commands, which every host applies beside those of its own files'),
+      /** Who may answer questions. */
+      approvals: z
+        .strictObject(
+          {
+            self: z
+              .boolean('must be true or false')
+              .default(false)
+              .describe('Whether a caller may answer questions about what it submitted itself'),
+          },
+          'must have only this field: self',
+        )
+        .optional()
+        .describe('Who may answer questions'),
     },
-    'must have only these sections: tenants, rules (those of a host are in SHELLFLEET_CONFIG)',
+    'must have only these sections: tenants, rules, approvals (those of a host are in SHELLFLEET_CONFIG)',
   )
   .meta({ title: "A fleet's configuration" });
 
@@ -78,6 +91,13 @@ export interface FleetConfiguration {
   tenants: TenantConfiguration[];
   /** Rules about commands, which every host applies beside those of its own files. */
   rules: PrefixRule[];
+  /** Who may answer questions. Absent: the defaults. */
+  approvals?: ApprovalsConfiguration | undefined;
+}
+/** Who may answer questions. */
+export interface ApprovalsConfiguration {
+  /** Whether a caller may answer questions about what it submitted itself. */
+  self: boolean;
 }
 /** Share and quota of one tenant. */
 export interface TenantConfiguration {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callerSchema } from './caller.ts';
 import { entryIdSchema, tenantIdSchema } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { carriedTraceSchema } from './trace-context.ts';
@@ -145,3 +146,6 @@ export const toolJobSchema = z.strictObject({
   trace: carriedTraceSchema,
 });
 export type ToolJob = z.infer<typeof toolJobSchema>;
+
+/** What `args` of a job seals: the arguments as JSON, and the caller. */
+export const sealedToolArgsSchema = z.object({ args: z.string(), submittedBy: callerSchema.optional() });

@@ -59,8 +59,12 @@ async function readConfiguration(file: string): Promise<FleetConfiguration> {
   }
 }
 
-const describe = ({ tenants, rules }: FleetConfiguration) =>
-  [count(tenants, 'tenant'), ...(rules.length === 0 ? [] : [count(rules, 'rule')])].join(', ');
+const describe = ({ tenants, rules, approvals }: FleetConfiguration) =>
+  [
+    count(tenants, 'tenant'),
+    ...(rules.length === 0 ? [] : [count(rules, 'rule')]),
+    ...(approvals?.self ? ['callers may answer their own questions'] : []),
+  ].join(', ');
 
 const count = ({ length }: readonly unknown[], what: string) => `${length} ${what}${length === 1 ? '' : 's'}`;
 
@@ -77,8 +81,9 @@ async function show({ terminal, withFleet }: Context, json: boolean): Promise<vo
       terminal.say(`Revision ${revision}, applied by ${applied.appliedBy} at ${applied.appliedAt}.`);
       const head = ['TENANT', 'WEIGHT', 'MOST SESSIONS', 'MOST WAITING', 'MOST DISK', 'LONGEST IDLE'];
       await terminal.table([head, ...applied.configuration.tenants.map(toRow)]);
-      const { rules } = applied.configuration;
+      const { rules, approvals } = applied.configuration;
       if (rules.length > 0) terminal.say(`It has ${count(rules, 'rule')} about commands, which --json shows.`);
+      if (approvals?.self) terminal.say('Callers may answer questions about what they submitted themselves.');
     }
     for (const host of hostsBehind)
       terminal.say(

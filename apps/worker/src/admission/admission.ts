@@ -1,4 +1,4 @@
-import type { EntryPayload, FileOperation, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
+import type { Caller, EntryPayload, FileOperation, PrefixRule, ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { Signature } from '@shellfleet/sealing';
 import type { SessionRef } from '../sandbox/sandbox.ts';
 
@@ -40,6 +40,8 @@ export interface AdmissionInput {
   payload: EntryPayload;
   /** Signature of the submitter, where keys are configured. */
   signature?: Signature | undefined;
+  /** Caller that submitted it, if its client named one. */
+  submittedBy?: Caller | undefined;
   spec: ResolvedSessionSpec;
   /** Epoch of the shell that would run the entry. A fresh shell has a different one. */
   epoch: number;

@@ -1,13 +1,26 @@
-import { toCanonicalJson } from '@shellfleet/protocol';
+import { type Caller, toCanonicalJson } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts';
 
 // Keyed hashes of what an answer is about. They reveal nothing, and differ for different questions.
-// BIND-1. Two questions of one tenant have the same hash exactly when they differ only in the session.
+// BIND-1. Two questions of one tenant have the same hash exactly when they differ only in the session. So all who ask
+//         one question are the same caller, who must not answer it.
 // BIND-2. An answer holds for one binding: the question, session, generation, entry, attempt and shell. In another
 //         directory the same words are another question.
 // BIND-3. A question that cannot be written as a key has none, so no answer to another question approves it.
 // BIND-4. The hash of a question about files includes the session and its generation, which have their own files.
+
+/** A tool call about which a person may have to be asked. */
+export interface ToolCallToAdmit {
+  tenant: string;
+  id: string;
+  name: string;
+  /** Arguments as JSON. */
+  args: string;
+  /** Caller that submitted it, if its client named one. */
+  submittedBy: Caller | undefined;
+  approvalTimeoutMs: number;
+}
 
 export interface BoundQuestion {
   /** Keyed hash of the question: 20 hexadecimal digits. */
@@ -26,6 +39,7 @@ export function bindQuestion(
   sealer: Sealer,
 ): BoundQuestion {
   const { tenant, session, generation, entryId, payload, spec, epoch, attempt, opens } = input;
+  const caller = input.submittedBy?.id ?? null;
   // All of these except `place` are irrelevant to what runs.
   const {
     labels,
@@ -48,6 +62,7 @@ export function bindQuestion(
     'approval',
     namespace,
     tenant,
+    caller,
     payload,
     place,
     attempt,
@@ -58,20 +73,30 @@ export function bindQuestion(
     ...(asked.covers === undefined ? [] : [session, generation]),
     directory ?? null,
   ]);
-  const under = digest(['approval of a directory', namespace, tenant, session, generation, place, matchedRules]);
+  const under = digest([
+    'approval of a directory',
+    namespace,
+    tenant,
+    caller,
+    session,
+    generation,
+    place,
+    matchedRules,
+  ]);
   const binding = digest(['approval of', what, session, generation, entryId, epoch]);
   return { hash: toHash(what), binding, under };
 }
 
 /** Binds a question about a tool call. Its answer holds for one call of one tenant. */
 export function bindToolCall(
-  { tenant, id, name, args }: { tenant: string; id: string; name: string; args: string },
+  { tenant, id, name, args, submittedBy }: Omit<ToolCallToAdmit, 'approvalTimeoutMs'>,
   { matchedRules = [], reason }: ApprovalQuestion,
   namespace: string,
   sealer: Sealer,
 ): BoundQuestion {
   const digest = digestWith(sealer);
-  const what = digest(['approval of a tool call', namespace, tenant, name, args, matchedRules, reason]);
+  const caller = submittedBy?.id ?? null;
+  const what = digest(['approval of a tool call', namespace, tenant, caller, name, args, matchedRules, reason]);
   return { hash: toHash(what), binding: digest(['approval of', what, id]), under: '' };
 }
 

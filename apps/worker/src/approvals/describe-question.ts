@@ -4,9 +4,9 @@ import type { AdmissionInput, ApprovalQuestion } from '../admission/admission.ts
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import { describeFiles } from './describe-files.ts';
 
-/** Describes a question to a person, with all texts redacted. */
+/** Describes a question to a person, with all texts of the session redacted. */
 export function toStoredQuestion(
-  { session, entryId, payload, spec, attempt, wider }: AdmissionInput,
+  { session, entryId, payload, spec, attempt, wider, submittedBy }: AdmissionInput,
   asked: ApprovalQuestion,
   redaction: Pick<SessionRedaction, 'value'>,
   under = '',
@@ -27,6 +27,8 @@ export function toStoredQuestion(
   };
   return {
     ...redaction.value(question),
+    // Not redacted: the caller's id is compared when somebody answers.
+    ...(submittedBy === undefined ? {} : { submittedBy }),
     ...(amendment !== undefined && isShownWhole(amendment, redaction) ? { amendment } : {}),
     ...(covers !== undefined && isShownWhole(covers.pattern, redaction)
       ? { covers: { pattern: covers.pattern, under } }

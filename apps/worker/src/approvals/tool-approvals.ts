@@ -3,22 +3,13 @@ import { type StoredQuestion, TOOL_ASKER } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { ApprovalQuestion } from '../admission/admission.ts';
 import { approvalExpired } from './answer-texts.ts';
-import { bindToolCall } from './bind-question.ts';
+import { bindToolCall, type ToolCallToAdmit } from './bind-question.ts';
 import type { FoundAnswer, HostApprovals } from './host-approvals.ts';
 
 // Questions about tool calls. A call that asks has not begun. Its caller waits, as with file operations.
 
 /** Length of the longest arguments that a person sees. Longer arguments are shown as size and digest. */
 const SHOWN_CHARS = 16_384;
-
-export interface ToolCallToAdmit {
-  tenant: string;
-  id: string;
-  name: string;
-  /** Arguments as JSON. */
-  args: string;
-  approvalTimeoutMs: number;
-}
 
 /** Reason why a call was not begun. */
 export type ToolVerdict =
@@ -75,7 +66,7 @@ export class ToolApprovals {
 }
 
 function describe(
-  { id, name, args }: ToolCallToAdmit,
+  { id, name, args, submittedBy }: ToolCallToAdmit,
   { reason }: ApprovalQuestion,
   redact: (text: string) => string,
 ): StoredQuestion {
@@ -84,6 +75,7 @@ function describe(
   return {
     sessionId: '',
     commandId: id,
+    ...(submittedBy === undefined ? {} : { submittedBy }),
     tool: name,
     script: `tool ${name}${shown}`,
     reason,

@@ -44,7 +44,7 @@ for (let round = 0; round < 5; round += 1) {
   for (let done = 0; done < COMMANDS; done += AT_ONCE) {
     const from = performance.now();
     for (let n = 0; n < AT_ONCE; n += 1) {
-      audit.note('t', () => submissionEvent(ABOUT, { acceptedAt: 0 }, payload, spec, redaction, undefined));
+      audit.note('t', () => submissionEvent(ABOUT, { acceptedAt: 0 }, payload, spec, redaction, {}));
       audit.note('t', () => start);
       audit.note('t', () => endEvent(ABOUT, result, redaction));
     }

@@ -10,7 +10,7 @@ const redaction = {
 const about = { session: 's', generation: 'g', entry: 'e' };
 const spec = { policy: { type: 'docker' } } as ResolvedSessionSpec;
 const eventOf = (script: string) =>
-  submissionEvent(about, { acceptedAt: 0 }, { type: 'command', script } as EntryPayload, spec, redaction, undefined);
+  submissionEvent(about, { acceptedAt: 0 }, { type: 'command', script } as EntryPayload, spec, redaction, {});
 
 describe('the audited submission of a command', () => {
   test('cuts a script after its redaction, so no part of a secret remains', () => {

@@ -1,5 +1,5 @@
 import type { Entry } from '@shellfleet/mailbox';
-import type { AuditEvent, EntryPayload, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
+import type { AuditEvent, Caller, EntryPayload, ResolvedSessionSpec, WireResult } from '@shellfleet/protocol';
 
 // Events of entries. The session's secrets and rules redact every text in them.
 
@@ -17,13 +17,19 @@ export interface AuditedEntry {
   entry: string;
 }
 
+/** Who submitted an entry: the caller that its client named, and the owner of the key that signed it. */
+export interface Submitter {
+  submittedBy?: Caller | undefined;
+  producer?: string | undefined;
+}
+
 export function submissionEvent(
   about: AuditedEntry,
   { acceptedAt }: Pick<Entry, 'acceptedAt'>,
   payload: EntryPayload,
   spec: ResolvedSessionSpec,
   redaction: Redaction,
-  producer: string | undefined,
+  { submittedBy, producer }: Submitter,
 ): AuditEvent {
   const { policy, image } = spec;
   return {
@@ -34,6 +40,7 @@ export function submissionEvent(
     policy: policy.type,
     ...(image === undefined ? {} : { image: redactedImageOf(spec, image, redaction) }),
     ...contentOf(payload, redaction),
+    ...(submittedBy === undefined ? {} : { submittedBy }),
     ...(producer === undefined ? {} : { producer }),
   };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  type Caller,
   type ContentDigest,
   ensureShellfleetError,
   type FileOperation,
@@ -11,6 +12,7 @@ import {
   isShellfleetError,
   parseOrThrow,
   ShellfleetError,
+  submittedSchema,
   type TraceContext,
 } from '@shellfleet/protocol';
 import { type Signature, sealPlace } from '@shellfleet/sealing';
@@ -41,6 +43,7 @@ export interface FileToAdmit {
   id: string;
   operation: FileOperation;
   signature: Signature | undefined;
+  submittedBy: Caller | undefined;
   /** Whether a person may be asked now. */
   asks: boolean;
 }
@@ -100,10 +103,12 @@ export class FileCalls {
     const { generation, spec, traces } = context;
     const place = sealPlace('file', context.owner.keys, { operation: id, generation, spec });
     const { plain, signature } = context.sealer.openSigned(sealed, place);
-    const operation = parseOrThrow(fileOperationSchema, JSON.parse(plain), 'INTERNAL', `The file operation ${id}`);
-    noteFileCall(id, operation, signature, context);
+    const [stored, name] = [JSON.parse(plain), `The file operation ${id}`];
+    const operation = parseOrThrow(fileOperationSchema, stored, 'INTERNAL', name);
+    const { submittedBy } = parseOrThrow(submittedSchema, stored, 'INTERNAL', name);
+    noteFileCall(id, operation, { submittedBy, producer: signature?.signer }, context);
     const startedAt = performance.now();
-    const work = () => this.#doAdmitted({ id, operation, signature, asks });
+    const work = () => this.#doAdmitted({ id, operation, signature, submittedBy, asks });
     const done = traces === undefined ? work() : traces.file(operation.name, trace, work);
     return done.then(
       (reply) => {

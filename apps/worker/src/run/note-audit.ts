@@ -1,7 +1,6 @@
 import type { Entry } from '@shellfleet/mailbox';
 import type { AuditEvent, EntryPayload, FileOperation, ShellfleetError, WireResult } from '@shellfleet/protocol';
-import type { Signature } from '@shellfleet/sealing';
-import { type AuditedEntry, endEvent, submissionEvent } from '../audit/session-events.ts';
+import { type AuditedEntry, endEvent, type Submitter, submissionEvent } from '../audit/session-events.ts';
 import type { SessionContext } from './session-context.ts';
 
 // Notes what happens to entries in the audit, without waiting for a disk.
@@ -13,21 +12,26 @@ const submitted = new WeakMap<SessionContext, string>();
 export function noteSubmission(
   entry: Entry,
   payload: EntryPayload,
-  producer: string | undefined,
+  submitter: Submitter,
   session: SessionContext,
 ): void {
   if (submitted.get(session) === entry.id) return;
   submitted.set(session, entry.id);
   const { audit, spec, redaction } = session;
   const about = aboutOf(entry, session);
-  audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, producer));
+  audit.note(session.owner.keys.tenant, () => submissionEvent(about, entry, payload, spec, redaction, submitter));
 }
 
 /** Notes the start of an entry, before its first byte reaches the shell. */
-export function noteStart(entry: Entry, payload: EntryPayload, outside: boolean, session: SessionContext): void {
+export function noteStart(
+  entry: Entry,
+  payload: EntryPayload,
+  { submittedBy, outside = false }: Pick<Submitter, 'submittedBy'> & { outside?: boolean },
+  session: SessionContext,
+): void {
   const { owner, audit, shell } = session;
   // Where an admission decides about entries, it has noted the submission.
-  if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, undefined, session);
+  if (owner.admission === undefined || owner.admission === '') noteSubmission(entry, payload, { submittedBy }, session);
   const how = { ...(entry.first !== undefined && { attempt: 2 }), ...(outside && { outside: true as const }) };
   const event = { type: 'start', ...aboutOf(entry, session), fence: owner.fence, epoch: shell.epoch, ...how } as const;
   audit.note(owner.keys.tenant, () => event);
@@ -43,13 +47,13 @@ export function noteEnd(entry: Entry, result: WireResult, session: SessionContex
 export function noteFileCall(
   id: string,
   operation: FileOperation,
-  signature: Signature | undefined,
+  submitter: Submitter,
   { owner, generation, audit, spec, redaction }: SessionContext,
 ): void {
   const about = { session: owner.keys.session, generation, entry: id };
   const acceptedAt = Date.now();
   audit.note(owner.keys.tenant, () =>
-    submissionEvent(about, { acceptedAt }, { type: 'file', operation }, spec, redaction, signature?.signer),
+    submissionEvent(about, { acceptedAt }, { type: 'file', operation }, spec, redaction, submitter),
   );
 }
 

@@ -1,9 +1,11 @@
 import type { Entry } from '@shellfleet/mailbox';
 import {
+  type Caller,
   carriedTraceSchema,
   type EntryPayload,
   entryPayloadSchema,
   parseOrThrow,
+  submittedSchema,
   type TraceContext,
 } from '@shellfleet/protocol';
 import { type Signature, sealPlace } from '@shellfleet/sealing';
@@ -15,6 +17,8 @@ interface OpenedPayload {
   signature: Signature | undefined;
   /** Span of the submit. It is sealed beside the payload, so answers and idempotency keys do not depend on it. */
   trace: TraceContext | undefined;
+  /** Caller that submitted it, if its client named one. */
+  submittedBy: Caller | undefined;
 }
 
 /** Opens the sealed payload of an entry. Throws SEAL_KEY_UNKNOWN, UNAUTHORIZED, or INTERNAL if it is no payload. */
@@ -28,7 +32,10 @@ export function openPayload(
   const name = `The payload of ${owner.keys.session}.${id}`;
   const stored = JSON.parse(plain);
   const payload = parseOrThrow(entryPayloadSchema, stored, 'INTERNAL', name);
-  return { payload, signature, trace: stored.trace === undefined ? undefined : carriedTraceSchema.parse(stored.trace) };
+  const trace = stored.trace === undefined ? undefined : carriedTraceSchema.parse(stored.trace);
+  const { submittedBy } =
+    stored.submittedBy === undefined ? {} : parseOrThrow(submittedSchema, stored, 'INTERNAL', name);
+  return { payload, signature, trace, submittedBy };
 }
 
 /** Returns the span that submitted an entry, if it is known. An entry that has ended has no payload. */

@@ -131,14 +131,14 @@ const NOBODY_TO_ASK = 'It asks to leave the sandbox, and nothing may be asked.';
 async function execute(run: EntryRun, session: SessionContext): Promise<Executed> {
   let begun = run.from === 'resume';
   try {
-    const { payload, trace } = openPayload(run.entry, session);
+    const { payload, trace, submittedBy } = openPayload(run.entry, session);
     session.traces?.begin(run.entry, trace, waitsOf(run.entry, session.times, session.shell.opened).parts);
     const outside = payload.type === 'command' && runsInWider(run.entry, payload, session);
     if (outside) return await executeInWider(run, withTrace(payload, trace, session), session);
     if (payload.type === 'command') networkOf(payload, session.spec);
     begun = true;
     // Done before its first byte reaches the shell.
-    if (run.from === 'start') noteBegun(run, payload, false, session);
+    if (run.from === 'start') noteBegun(run, payload, { submittedBy }, session);
     const ended = await executePayload(run, withTrace(payload, trace, session), session);
     if (payload.type !== 'command') return ended;
     return { ...ended, result: withDenial(ended, payload, session), payload };
@@ -156,9 +156,14 @@ function withTrace<P extends EntryPayload>(payload: P, trace: TraceContext | und
   return of === undefined ? payload : { ...payload, env: { ...payload.env, ...toTraceVariables(of) } };
 }
 
-function noteBegun({ entry }: EntryRun, payload: EntryPayload, outside: boolean, session: SessionContext): void {
+function noteBegun(
+  { entry }: EntryRun,
+  payload: EntryPayload,
+  how: Parameters<typeof noteStart>[2],
+  session: SessionContext,
+): void {
   session.journal.record(toBegunId(entry, session.owner.keys), session.generation);
-  noteStart(entry, payload, outside, session);
+  noteStart(entry, payload, how, session);
 }
 
 /** Runs a command outside its sandbox. Only the admission can allow that, so a session needs one. */
@@ -167,7 +172,7 @@ async function executeInWider(run: EntryRun, payload: CommandPayload, session: S
   const { wider, owner } = session;
   if (wider.refusal !== undefined) throw noWiderSandbox(wider.refusal);
   if ((owner.admission ?? '') === '') return deniedEntry(entry, { reason: NOBODY_TO_ASK }, session);
-  noteBegun(run, payload, true, session);
+  noteBegun(run, payload, { outside: true }, session);
   const ended = await wider.run(run, payload, session);
   const firstAttempt = entry.first === undefined ? {} : { firstAttempt: openFirstAttempt(entry, entry.first, session) };
   return { ...ended, outside: true, result: { ...ended.result, outside: true, ...firstAttempt } };

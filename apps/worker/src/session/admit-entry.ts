@@ -58,13 +58,13 @@ export async function decideEntry(entry: Entry, opens: boolean, parts: SessionPa
 /** Returns the question about an entry. `opens` stays true after the opening, so that the question stays the same. */
 function inputOf(entry: Entry, opens: boolean, parts: SessionParts): AdmissionInput {
   const { context } = parts;
-  const { payload, signature } = openPayload(entry, context);
+  const { payload, signature, submittedBy } = openPayload(entry, context);
   const { id: entryId, first } = entry;
   const attempt =
     first === undefined ? { number: 1 as const } : { number: 2 as const, ...openFirstAttempt(entry, first, context) };
   const directory =
     payload.type === 'command' ? () => directoryOf(payload, opens, context.spec, parts.shell) : undefined;
-  return { ...aboutSession(parts), entryId, opens, payload, signature, attempt, directory };
+  return { ...aboutSession(parts), entryId, opens, payload, signature, submittedBy, attempt, directory };
 }
 
 async function start(entry: Entry, digest: string, startBy: number | undefined, parts: SessionParts): Promise<Step> {

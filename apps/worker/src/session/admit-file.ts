@@ -53,13 +53,13 @@ export async function admitFile<T>(
 }
 
 /** Returns the same input for all parts of one file. The input names no shell, since a file outlives the shell. */
-function inputAbout({ id, operation, signature }: FileToAdmit, parts: Parts): AdmissionInput {
+function inputAbout({ id, operation, signature, submittedBy }: FileToAdmit, parts: Parts): AdmissionInput {
   const isWrite = operation.name === 'write';
   const entryId = isWrite && operation.whole !== undefined ? operation.transfer : id;
   const shown = isWrite && operation.whole !== undefined ? { offset: 0, last: true, data: '' } : {};
   const decided = isWrite ? { ...operation, transfer: '', ...shown } : operation;
   return {
-    ...{ ...parts.about, epoch: 0, entryId, signature, opens: false },
+    ...{ ...parts.about, epoch: 0, entryId, signature, submittedBy, opens: false },
     payload: { type: 'file', operation: decided },
     attempt: { number: 1 },
   };

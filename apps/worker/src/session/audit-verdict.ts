@@ -15,8 +15,8 @@ export async function auditVerdict(
   if (verdict instanceof Error) return verdict;
   const { audit, redaction, owner } = context;
   const { tenant } = owner.keys;
-  const { payload, signature } = openPayload(entry, context);
-  if (entry.first === undefined) noteSubmission(entry, payload, signature?.signer, context);
+  const { payload, signature, submittedBy } = openPayload(entry, context);
+  if (entry.first === undefined) noteSubmission(entry, payload, { submittedBy, producer: signature?.signer }, context);
   // A hold is recorded later, with the id of its question.
   if (verdict.type === 'hold') return verdict;
   const about = aboutOf(entry, context);

@@ -7,13 +7,16 @@ import {
   isShellfleetError,
   LIMITS,
   nameSpan,
+  parseOrThrow,
   type ShellfleetError,
   SPANS,
+  sealedToolArgsSchema,
   type ToolError,
   type ToolErrorCode,
   type ToolJob,
   toolJobId,
   toolJobSchema,
+  tryJson,
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { sealPlace, unauthorized } from '@shellfleet/sealing';
@@ -142,7 +145,8 @@ async function admitCall(
     tenant,
     id,
     name,
-    args: opened.plain,
+    args: opened.args,
+    submittedBy: opened.submittedBy,
     approvalTimeoutMs: job.approvalTimeoutMs ?? APPROVAL_TIMEOUT_MS,
   };
   const verdict = await deps.approvals.admit(
@@ -154,7 +158,8 @@ async function admitCall(
   if ('begun' in verdict) return { type: 'decided', begun: verdict.begun, denial: undefined };
   if (verdict.type === 'deny') return { type: 'decided', begun: await begin(), denial: verdict };
   const { question } = verdict;
-  deps.audit.note(tenant, () => ({ type: 'tool-asks', tool: name, call: id, question }));
+  const { submittedBy } = opened;
+  deps.audit.note(tenant, () => ({ type: 'tool-asks', tool: name, call: id, question, submittedBy }));
   return { type: 'asks' };
 }
 
@@ -196,9 +201,9 @@ async function runBegun(
   }
   const opened = openArgs(job, ref, deps);
   if (isShellfleetError(opened)) return refused(opened, ref, deps);
-  const { plain: args, signature } = opened;
-  const producer = signature === undefined ? {} : { producer: signature.signer };
-  deps.audit.note(job.tenant, () => ({ type: 'tool-start', tool: ref.name, call: ref.id, ...producer }));
+  const { args, submittedBy, signature } = opened;
+  const submitter = { submittedBy, producer: signature?.signer };
+  deps.audit.note(job.tenant, () => ({ type: 'tool-start', tool: ref.name, call: ref.id, ...submitter }));
   const at = new Date().toISOString();
   await sayToolEvent(redis, fleet, job.tenant, {
     type: 'call.started',
@@ -279,7 +284,8 @@ function toEnd(ref: ToolCallRef, outcome: Outcome, { sealer, fleet, hostId }: Ca
 
 function openArgs(job: ToolJob, ref: ToolCallRef, { sealer, fleet, logger }: CallDeps) {
   try {
-    return sealer.openSigned(job.args, sealPlace('tool-args', fleet, ref));
+    const { plain, signature } = sealer.openSigned(job.args, sealPlace('tool-args', fleet, ref));
+    return { ...parseOrThrow(sealedToolArgsSchema, tryJson(plain), 'INTERNAL', 'The arguments'), signature };
   } catch (err) {
     logger.warn({ err, ...callFields(ref) }, 'tool.arguments-unopened');
     return ensureShellfleetError(err);

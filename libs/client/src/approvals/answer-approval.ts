@@ -15,12 +15,14 @@ import {
   ATTRIBUTES,
   approvalAnswerSchema,
   approvalKeys,
+  type Caller,
   parseOrThrow,
   ShellfleetError,
   SPANS,
 } from '@shellfleet/protocol';
+import { readFleetConfiguration } from '@shellfleet/redis';
 import { sealPlace } from '@shellfleet/sealing';
-import { nameOfThisUser } from '../connection/name-of-this-user.ts';
+import { nameOfUser } from '../connection/name-of-this-user.ts';
 import { inSpan } from '../spans.ts';
 import type { ApprovalsContext } from './approvals-context.ts';
 
@@ -45,11 +47,14 @@ export function answerApproval(context: ApprovalsContext, answer: GivenAnswer): 
 }
 
 async function giveAnswer(context: ApprovalsContext, answer: GivenAnswer): Promise<void> {
-  const checked = checkAnswer(answer);
+  const checked = checkAnswer(context, answer);
   const keys = approvalKeys(context.namespace, context.tenant);
   const pending = await readQuestion(context.redis, keys, checked.id);
   if (pending === undefined) throw await questionIsOver(context, keys, checked.id);
   const question = openQuestion(context.sealer, keys, pending);
+  const { caller } = context;
+  if (caller !== undefined && question?.submittedBy?.id === caller.id && !(await mayAnswerItself(context)))
+    throw submittedItself(checked.id, caller);
   if (checked.type === 'approve' && checked.scope === 'prefix' && question?.amendment === undefined)
     throw offersNoRule(checked.id);
   const isAbout = checked.type === 'approve' && context.sealer.signs && question !== undefined;
@@ -77,8 +82,15 @@ function isEndOf(answer: ApprovalAnswer, { state, scope, answeredBy }: ApprovalE
   return answer.type === 'approve' ? state === 'approved' && scope === answer.scope : state === 'denied';
 }
 
-export function checkAnswer(answer: { answeredBy?: string | undefined } & Record<string, unknown>): ApprovalAnswer {
-  const named = { ...answer, answeredBy: answer.answeredBy ?? nameOfThisUser() };
+async function mayAnswerItself({ redis, fleet }: ApprovalsContext): Promise<boolean> {
+  return (await readFleetConfiguration(redis, fleet))?.configuration.approvals?.self === true;
+}
+
+export function checkAnswer(
+  context: Pick<ApprovalsContext, 'caller'>,
+  answer: { answeredBy?: string | undefined } & Record<string, unknown>,
+): ApprovalAnswer {
+  const named = { ...answer, answeredBy: answer.answeredBy ?? nameOfUser(context) };
   return parseOrThrow(approvalAnswerSchema, named, 'COMMAND_INVALID', 'The answer');
 }
 
@@ -125,6 +137,14 @@ function describeEnd({ state, answeredBy }: ApprovalEnd): string {
     case 'withdrawn':
       return 'what asked it was cancelled, or its session was closed';
   }
+}
+
+function submittedItself(id: string, { name }: Caller): ShellfleetError {
+  return new ShellfleetError(
+    'UNAUTHORIZED',
+    `${name} cannot answer what it submitted itself (the question ${id}). Another caller answers it; or set \`approvals: { self: true }\` with \`shellfleet config apply\`.`,
+    { id },
+  );
 }
 
 function offersNoRule(id: string): ShellfleetError {

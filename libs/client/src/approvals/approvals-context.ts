@@ -1,3 +1,4 @@
+import type { Caller } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
@@ -5,5 +6,6 @@ import type { FleetContext } from '../connection/fleet-context.ts';
 export interface ApprovalsContext extends FleetContext {
   readonly tenant: string;
   readonly sealer: Sealer;
+  readonly caller: Caller | undefined;
   readonly feeds: Feeds;
 }

@@ -16,7 +16,7 @@ export interface ApproveOptions {
   scope?: ApprovalScope | undefined;
   /**
    * Name of the person who answers, as everybody sees it.
-   * @default the user and the machine of this process
+   * @default the name of the client's `caller`, else the user and the machine of this process
    * @limit 256 characters
    */
   answeredBy?: string | undefined;
@@ -31,7 +31,7 @@ export interface DenyOptions {
   abort?: boolean | undefined;
   /**
    * Name of the person who answers, as everybody sees it.
-   * @default the user and the machine of this process
+   * @default the name of the client's `caller`, else the user and the machine of this process
    * @limit 256 characters
    */
   answeredBy?: string | undefined;
@@ -71,7 +71,7 @@ export class Approvals {
    * Approves a question. Resolves once a host has applied the answer; with no host up it resolves after 2 s, and the
    * next host applies it. Rules that forbid the command still forbid it. Rejects with APPROVAL_NOT_FOUND when the
    * question is not pending, with COMMAND_INVALID for the scope `prefix` of a question without amendment, and with
-   * UNAUTHORIZED when no host accepted the answer.
+   * UNAUTHORIZED when no host accepted the answer, or the client's `caller` submitted it itself.
    */
   approve(id: string, options: ApproveOptions = {}): Promise<void> {
     return answerApproval(this.#context, { ...options, type: 'approve', id, scope: options.scope ?? 'command' });

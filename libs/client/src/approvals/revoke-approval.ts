@@ -18,7 +18,7 @@ export async function revokeApproval(
 ): Promise<void> {
   const { redis } = context;
   const keys = approvalKeys(context.namespace, context.tenant);
-  const answer = checkAnswer({ type: 'revoke', id, answeredBy });
+  const answer = checkAnswer(context, { type: 'revoke', id, answeredBy });
   if (!(await isGranted(redis, keys, id))) throw approvalNotFound(context, id);
   using wake = await context.feeds.follow(keys.feed);
   const written = await writeAnswer(redis, keys, sealAnswer(context, keys, answer));

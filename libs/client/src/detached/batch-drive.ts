@@ -15,6 +15,7 @@ import {
   parseKeyspace,
   parseOrThrow,
   ShellfleetError,
+  submittedSchema,
   type WireError,
 } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown, throwQueueError } from '@shellfleet/redis';
@@ -103,11 +104,13 @@ export class BatchDrive {
   async #drive() {
     const { redisUrl, lease, batch } = this.#given;
     if (lease.takes > MOST_TAKES) throw cannotBeDriven(lease);
-    const options = parseOrThrow(batchOptionsSchema, this.#given.options, 'COMMAND_INVALID', 'The batch');
+    const { submittedBy: caller } = parseOrThrow(submittedSchema, this.#given.options, 'COMMAND_INVALID', 'The batch');
+    const { submittedBy: _caller, ...given } = this.#given.options as { submittedBy?: unknown };
+    const options = parseOrThrow(batchOptionsSchema, given, 'COMMAND_INVALID', 'The batch');
     const { namespace, tenant, name } = lease.keys;
     const view = await connectView(
       {
-        ...{ redisUrl, namespace: parseKeyspace(namespace).namespace, tenant, interceptors: [] },
+        ...{ redisUrl, namespace: parseKeyspace(namespace).namespace, tenant, caller, interceptors: [] },
         ...{ place: `the fleet of the batch ${name}`, requireRight: this.#requireLease },
       },
       () => lease.sealer,

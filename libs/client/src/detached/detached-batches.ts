@@ -2,7 +2,7 @@ import { cancelBatch, listBatches, removeBatch, type StoredBatch } from '@shellf
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Tasks } from '../batch/batch.ts';
 import type { TaskResult } from '../batch/task-result.ts';
-import { nameOfThisUser } from '../connection/name-of-this-user.ts';
+import { nameOfUser } from '../connection/name-of-this-user.ts';
 import type { FleetView } from '../view.ts';
 import { type AttachBatchOptions, attachBatch } from './attach-batch.ts';
 import { accessTo, type DetachedBatch, findBatch, toDetachedBatch } from './detached-info.ts';
@@ -57,7 +57,7 @@ export class DetachedBatches {
   async cancel(name: string): Promise<boolean> {
     const access = accessTo(this.#view, name);
     const { id } = await findBatch(access);
-    return (await cancelBatch(access, id, `cancelled by ${nameOfThisUser()}`)) !== 'over';
+    return (await cancelBatch(access, id, `cancelled by ${nameOfUser(this.#view)}`)) !== 'over';
   }
 
   /**

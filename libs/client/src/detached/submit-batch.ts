@@ -6,7 +6,7 @@ import { checkTask } from '../batch/check-task.ts';
 import { IdSet } from '../batch/id-set.ts';
 import type { Task } from '../batch/task.ts';
 import { inputFiles, toFileName } from '../batch/task-outputs.ts';
-import { nameOfThisUser } from '../connection/name-of-this-user.ts';
+import { nameOfUser } from '../connection/name-of-this-user.ts';
 import type { FleetView } from '../view.ts';
 import { accessTo, type DetachedBatch, findBatch, toDetachedBatch } from './detached-info.ts';
 import { isVisibleBelow } from './output-place.ts';
@@ -33,7 +33,12 @@ export async function submitBatch(view: FleetView, tasks: Tasks, options: Submit
   const access = accessTo(view, name);
   const packed = new PackedFiles(view, name);
   await storeBatch(access, {
-    ...{ id: view.nextId(), by: nameOfThisUser(), options: stored, files: packed.files },
+    ...{
+      id: view.nextId(),
+      by: nameOfUser(view),
+      options: { ...stored, submittedBy: view.caller },
+      files: packed.files,
+    },
     tasks: checked(tasks, { ...options, name }, packed),
   });
   return toDetachedBatch(await findBatch(access));

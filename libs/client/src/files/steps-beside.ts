@@ -135,10 +135,10 @@ export class StepsBeside implements FileSteps {
     const { keys, generation } = this.#session;
     this.#host ||= (await readStoredSession(this.#context.redis, keys))?.host ?? '';
     if (this.#host === '') return { state: 'no-shell' };
-    const { sealer } = this.#context;
+    const { sealer, caller } = this.#context;
     const signed = sealer.signs ? { spec: this.#session.spec } : {};
     const place = sealPlace('file', keys, { operation: id, generation, ...signed });
-    const sealed = sealer.seal(JSON.stringify(operation), place);
+    const sealed = sealer.seal(JSON.stringify({ ...operation, submittedBy: caller }), place);
     const trace = carryActive();
     const request = { type: 'file', generation, operation: id, sealed, ...(asks && { asks }), trace } as const;
     try {

@@ -1,4 +1,5 @@
 import {
+  type Caller,
   type FleetConfiguration,
   type FleetConfigurationInput,
   fleetConfigurationSchema,
@@ -8,10 +9,13 @@ import {
 import { isCluster, writeFleetConfiguration } from '@shellfleet/redis';
 import { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
-import { nameOfThisUser } from '../connection/name-of-this-user.ts';
+import { nameOfUser } from '../connection/name-of-this-user.ts';
 
 export interface ApplyOptions {
-  /** Name of the person or program that applies it. Default: the user and the machine of this process. */
+  /**
+   * Name of the person or program that applies it. Default: the name of the client's `caller`, else the user and the
+   * machine of this process.
+   */
   appliedBy?: string | undefined;
 }
 
@@ -20,10 +24,11 @@ const optionsSchema = z.object({
 });
 
 export async function applyConfiguration(
-  { redis, fleet }: FleetContext,
+  context: FleetContext & { readonly caller: Caller | undefined },
   value: FleetConfigurationInput,
-  { appliedBy: given = nameOfThisUser() }: ApplyOptions = {},
+  { appliedBy: given = nameOfUser(context) }: ApplyOptions = {},
 ): Promise<number> {
+  const { redis, fleet } = context;
   const { appliedBy } = parseOrThrow(optionsSchema, { appliedBy: given }, 'COMMAND_INVALID', 'The call');
   const what = 'The configuration of the fleet';
   const configuration = parseOrThrow(fleetConfigurationSchema, value, 'COMMAND_INVALID', what);

@@ -2,6 +2,7 @@ import { context as active, type Span, SpanKind, trace } from '@opentelemetry/ap
 import { hashIdempotencyKey, type Submission, type Submitted, submit } from '@shellfleet/mailbox';
 import {
   ATTRIBUTES,
+  type Caller,
   type EntryPayload,
   ensureShellfleetError,
   LIMITS,
@@ -32,6 +33,7 @@ export interface SubmitContext extends ResubmitContext {
   readonly namespace: string;
   readonly tenant: string;
   readonly sealer: Sealer;
+  readonly caller: Caller | undefined;
   readonly inboxId: string;
   readonly durability: Pick<DurabilityOfRedis, 'mode' | 'readAt' | 'confirm'>;
   readonly budget: SubmitBudget;
@@ -158,7 +160,7 @@ async function sendNow(
 
 /** Returns an entry as the mailbox stores it, with a sealed payload and a hashed idempotency key. */
 function toSubmission(
-  { sealer, inboxId }: { sealer: Sealer; inboxId: string },
+  { sealer, inboxId, caller }: Pick<SubmitContext, 'sealer' | 'inboxId' | 'caller'>,
   session: OpenSession,
   entryId: string,
   payload: EntryPayload,
@@ -174,7 +176,8 @@ function toSubmission(
     entryId,
     generation,
     kind: payload.type,
-    payload: sealer.seal(JSON.stringify(trace === undefined ? payload : { ...payload, trace }), place),
+    // The fields beside the payload are left out of comparisons of payloads.
+    payload: sealer.seal(JSON.stringify({ ...payload, trace, submittedBy: caller }), place),
     // Payloads are compared only under an idempotency key.
     payloadHash: idempotencyKey === undefined ? '' : digestPayload(sealer, payload),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey: hashIdempotencyKey(idempotencyKey) }),

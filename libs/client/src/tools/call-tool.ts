@@ -174,7 +174,10 @@ async function toJob(
     ...(call.callId === undefined ? {} : { callId: call.callId }),
     tenant: tenantIdSchema.parse(call.tenant),
     inbox: entryIdSchema.parse(call.inbox),
-    args: context.sealer.seal(text, sealPlace('tool-args', context, call)),
+    args: context.sealer.seal(
+      JSON.stringify({ args: text, submittedBy: context.caller }),
+      sealPlace('tool-args', context, call),
+    ),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
     ...(approvalTimeoutMs === undefined ? {} : { approvalTimeoutMs }),
     ...(startDeadlineMs === undefined ? {} : { deadline: (await redisTimeMs(context)) + startDeadlineMs }),

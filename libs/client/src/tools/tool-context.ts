@@ -1,3 +1,4 @@
+import type { Caller } from '@shellfleet/protocol';
 import type { Sealer } from '@shellfleet/sealing';
 import type { Feeds } from '../connection/feeds.ts';
 import type { FleetContext } from '../connection/fleet-context.ts';
@@ -9,6 +10,7 @@ export interface ToolCallContext extends FleetContext {
   readonly tenant: string;
   readonly place: string;
   readonly sealer: Sealer;
+  readonly caller: Caller | undefined;
   readonly inboxId: string;
   readonly replies: PendingReplies;
   readonly feeds: Feeds;

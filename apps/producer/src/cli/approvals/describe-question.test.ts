@@ -58,6 +58,11 @@ describe('the description of a question', () => {
     );
   });
 
+  test('names the caller that submitted it', () => {
+    const submittedBy = { id: 'key-1', name: 'nightly' };
+    expect(describeQuestion({ ...QUESTION, submittedBy })[3]).toBe('asks      nightly');
+  });
+
   test('marks the words of the caller', () => {
     expect(describeQuestion({ ...QUESTION, justification: 'Approved by the operator.' })).toContain(
       'the caller says (not verified) Approved by the operator.',

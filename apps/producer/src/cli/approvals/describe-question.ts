@@ -8,7 +8,7 @@ import { toPrintable } from '../printable.ts';
  */
 export function describeQuestion(approval: Approval, widest = '--for prefix'): string[] {
   const { id, sessionId, commandId, tool, script, reason, place, outside, env, stdin, content, expiresAt } = approval;
-  const { justification, firstAttempt, amendment, covers, count, filesWritten = [] } = approval;
+  const { submittedBy, justification, firstAttempt, amendment, covers, count, filesWritten = [] } = approval;
   const others = count > 1 ? ` and ${count - 1} other ${count === 2 ? 'session' : 'sessions'}` : '';
   const rows: (readonly [string, string])[] = [
     ['question', `${id}, until ${expiresAt}`],
@@ -21,6 +21,7 @@ export function describeQuestion(approval: Approval, widest = '--for prefix'): s
           ['tool', tool],
           ['call', `${commandId}${others}`],
         ] as const)),
+    ...(submittedBy === undefined ? [] : [['asks', submittedBy.name] as const]),
     ['where', `${outside ? 'OUTSIDE its sandbox: ' : ''}${place}${inDirectory(approval)}`],
     ...(env.length === 0 ? [] : [['brings', `the variables ${env.join(', ')}`] as const]),
     ...(stdin === undefined
