@@ -30,6 +30,7 @@ const violations: [...Seed, message: RegExp][] = [
   ['libs/client/src/a.ts', "import '@shellfleet/worker';", workspace],
   ['libs/client/src/b.test.ts', "import '@shellfleet/worker/shell';", workspace],
   ['libs/access/src/a.ts', "import '@shellfleet/redis';", workspace],
+  ['libs/adapters/langchain/src/a.ts', "import '@shellfleet/mailbox';", workspace],
   ['apps/worker/src/a.ts', "import 'shellfleet';", workspace],
   ['apps/worker/src/b.ts', "import type { Fleet } from '@shellfleet/client';", workspace],
   ['apps/producer/src/a.ts', "export * from '@shellfleet/worker';", workspace],

@@ -10,7 +10,15 @@ import type { TestFleet } from './start-fleet.ts';
 
 const node = ['--conditions=@shellfleet/source', '--no-warnings'];
 /** Packages that the programs of the documents import. */
-const packages = ['@shellfleet/client', '@shellfleet/policy', '@shellfleet/protocol', 'zod', '@types/node'];
+const packages = [
+  '@shellfleet/client',
+  '@shellfleet/langchain',
+  '@shellfleet/policy',
+  '@shellfleet/protocol',
+  'langchain',
+  'zod',
+  '@types/node',
+];
 
 /**
  * Plays a person who follows the documents, in a directory outside of the checkout in which the packages are installed.

@@ -76,8 +76,8 @@ describe('model text', () => {
     expect(toModelText(given, { output: { maxLines: 2, maxBytes: 50, keep: 'head' } })).toEqual({
       text: [
         'a\nb',
-        '... Output truncated at 2 lines (observed 120 lines).',
-        '... Output truncated at 50 bytes (observed 100 bytes).',
+        '... Output truncated at 2 lines (observed 120).',
+        '... Output truncated at 50 bytes (observed 100).',
         'Exit code: 2',
       ].join('\n\n'),
       status: 'error',
@@ -101,7 +101,7 @@ describe('model text', () => {
     const stdout = 'a\n[... 96 bytes, 118 lines omitted ...]\nz\n';
     const given = result('success', { stdout, truncated: { bytes: false, lines: true }, totals: totals(120, 100) });
     expect(toModelText(given, { output: { maxLines: 2, keep: 'head-tail' } }).text).toBe(
-      'a\n[... 96 bytes, 118 lines omitted ...]\nz\n\n... Output truncated at 2 lines (observed 120 lines).',
+      'a\n[... 96 bytes, 118 lines omitted ...]\nz\n\n... Output truncated at 2 lines (observed 120).',
     );
   });
 

@@ -89,7 +89,9 @@ function cuts(
   { maxLines, maxBytes }: NonNullable<ModelTextOptions['output']>,
 ): string[] {
   const note = (bound: number | undefined, observed: number, unit: string) =>
-    `... Output truncated${bound === undefined ? '' : ` at ${bound} ${unit}`} (observed ${observed} ${unit}).`;
+    bound === undefined
+      ? `... Output truncated (${observed} ${unit}).`
+      : `... Output truncated at ${bound} ${unit} (observed ${observed}).`;
   const lines = note(maxLines, totals.stdoutLines + totals.stderrLines, 'lines');
   const bytes = note(maxBytes, totals.stdoutBytes + totals.stderrBytes, 'bytes');
   return [...(truncated.lines ? [lines] : []), ...(truncated.bytes ? [bytes] : [])];

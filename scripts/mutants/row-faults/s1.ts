@@ -14,6 +14,12 @@ export const s1Faults: readonly RowFault[] = [
     change: '            0) (command . "$__sf_script${__sf_token#???????}") ;;',
   },
   {
+    row: 'S1-03',
+    file: 'libs/adapters/langchain/src/tool/shell-tool.ts',
+    text: '{ name: toolName, description',
+    change: '{ name: SHELL_TOOL_NAME, description',
+  },
+  {
     row: 'S1-04',
     file: 'apps/worker/src/shell/prepare-shell.ts',
     text: '    await runOwn(live, redaction, start, what).catch((error: unknown) =>\n      problems.push(ensureShellfleetError(error).message),\n    );',
@@ -24,6 +30,12 @@ export const s1Faults: readonly RowFault[] = [
     file: 'apps/worker/src/session/end-session.ts',
     text: 'performance.now() - activeAt >= idleTimeoutMs',
     change: 'performance.now() < activeAt',
+  },
+  {
+    row: 'S1-06',
+    file: 'libs/adapters/langchain/src/sessions/shell-session-resources.ts',
+    text: 'new UntrackedValue(undefined, { guard: false })',
+    change: '{}',
   },
   {
     row: 'S1-07',
@@ -148,6 +160,24 @@ export const s1Faults: readonly RowFault[] = [
     change: '2 ** 30',
   },
   {
+    row: 'S1-28',
+    file: 'libs/adapters/langchain/src/tool/shell-input.ts',
+    text: 'restart: z.boolean().nullish()',
+    change: 'restart: z.boolean()',
+  },
+  {
+    row: 'S1-29',
+    file: 'libs/adapters/langchain/src/tool/shell-input.ts',
+    text: 'if (!hasCommand && !restart)',
+    change: 'if (false)',
+  },
+  {
+    row: 'S1-30',
+    file: 'libs/adapters/langchain/src/tool/shell-input.ts',
+    text: 'if (hasCommand && restart)',
+    change: 'if (false)',
+  },
+  {
     row: 'S1-31',
     file: 'libs/protocol/src/defaults.ts',
     text: "    policy: 'docker',",
@@ -158,6 +188,12 @@ export const s1Faults: readonly RowFault[] = [
     file: 'libs/policy/src/redaction/compile.ts',
     text: '    else issues.push({ path: `redaction.${index}.type`, message: unknownType(type) });\n',
     change: '',
+  },
+  {
+    row: 'S1-33',
+    file: 'libs/adapters/langchain/src/options/shell-tool-options.ts',
+    text: '.transform((one) => [one])',
+    change: '.transform(() => [])',
   },
   {
     row: 'S1-34',
@@ -259,6 +295,12 @@ export const s1Faults: readonly RowFault[] = [
     change: "'exitCode' in ended ? ended.exitCode : 0;",
   },
   {
+    row: 'S1-52',
+    file: 'libs/adapters/langchain/src/tool/shell-tool.ts',
+    text: 'if (id === undefined) return text;',
+    change: '',
+  },
+  {
     row: 'S1-53',
     file: 'apps/worker/src/run/run-command.ts',
     text: '  const { killGraceMs } = payload;\n',
@@ -269,6 +311,12 @@ export const s1Faults: readonly RowFault[] = [
     file: 'apps/worker/src/sandbox/host/live-process.ts',
     text: "process.kill(process_.pid, 'SIGKILL');",
     change: "process.kill(process.pid, 'SIGKILL');",
+  },
+  {
+    row: 'S1-55',
+    file: 'libs/adapters/langchain/src/index.ts',
+    text: '{ ShellToolMiddleware, shellToolMiddleware }',
+    change: '{ shellToolMiddleware }',
   },
   {
     row: 'S1-56',

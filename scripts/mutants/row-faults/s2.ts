@@ -155,7 +155,7 @@ export const s2Faults: readonly RowFault[] = [
     text: '    this.acknowledge(released.upTo);',
     change: '    if (released.overflow.length === 0) this.acknowledge(released.upTo);',
   },
-  { row: 'S2-28', file: 'libs/client/src/model-text.ts', text: ' (observed ${observed} ${unit}).', change: '.' },
+  { row: 'S2-28', file: 'libs/client/src/model-text.ts', text: ' (observed ${observed}).', change: '.' },
   {
     row: 'S2-29',
     file: 'libs/keeper/src/entry.c',
