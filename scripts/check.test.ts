@@ -13,6 +13,10 @@ const violations = {
     ['libs/policy/src/index.ts', "export const seeded: number = 'a text';\n"],
     ['libs/protocol/src/ids.test.ts', "export const seeded: number = 'a text';\n"],
   ],
+  'python-types': [
+    ['clients/python/src/shellfleet/errors.py', "seeded: int = 'a text'\n"],
+    ['clients/python/tests/test_sse.py', 'def seeded(argument): ...\n'],
+  ],
   format: [['libs/policy/src/seeded.ts', 'export const seeded = "a text"\n']],
   'c-source': [
     ['libs/keeper/src/seeded.c', 'int  seeded( void );\n'],

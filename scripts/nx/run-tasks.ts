@@ -9,7 +9,7 @@ type Statuses = Record<
   'success' | 'failure' | 'skipped' | 'stopped' | 'local-cache' | 'local-cache-kept-existing' | 'remote-cache'
 >;
 
-const targets = ['types', 'format', 'lint', 'dead-code', 'c-source', 'unit'];
+const targets = ['types', 'python-types', 'format', 'lint', 'dead-code', 'c-source', 'unit'];
 const statusesPath = '.cache/nx-tasks.json';
 
 /** Runs the checks and unit tests of every project, or takes results from Nx's cache. Each check counts as one test. */

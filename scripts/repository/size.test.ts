@@ -6,6 +6,8 @@ describe('the size of the source', () => {
     ['apps/worker/src/worker.ts', 'apps/worker'],
     ['libs/keeper/launcher/launch.c', 'libs/keeper'],
     ['infra/setup/src/images/build.ts', 'infra/setup'],
+    ['clients/python/src/shellfleet/fleet.py', 'clients/python'],
+    ['clients/python/tests/test_sse.py', undefined],
     ['scripts/release.ts', 'scripts'],
     ['apps/worker/src/worker.test.ts', undefined],
     ['apps/worker/src/audit/audit.bench.ts', undefined],

@@ -10,14 +10,14 @@ import { MAX_COLUMNS } from './comments.ts';
 
 const run = promisify(execFile);
 
-const source = /\.(?:ts|c|h|lua|sh)$/;
+const source = /\.(?:ts|c|h|lua|py|sh)$/;
 const noSource = /(?:^|\/)(?:tests|test-support|fixtures|examples)\/|\.(?:test|bench)\.ts$|(?:^|\/)vitest\.config\.ts$/;
 
 /** Returns the part of a tracked file, such as `apps/worker` or `scripts`, or undefined for other files than source. */
 export function partOf(path: string): string | undefined {
   if (!source.test(path) || noSource.test(path)) return undefined;
   const [top = '', second = ''] = path.split('/');
-  return ['apps', 'libs', 'infra'].includes(top) ? `${top}/${second}` : top;
+  return ['apps', 'clients', 'libs', 'infra'].includes(top) ? `${top}/${second}` : top;
 }
 
 /** Counts the lines of a text. A line wider than {@link MAX_COLUMNS} counts as the lines that it would fill. */

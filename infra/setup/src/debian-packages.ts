@@ -15,6 +15,7 @@ export const debianPackages = {
   imageTools: ['mmdebstrap'],
   testImages: ['busybox-static'],
   bubblewrap: ['bubblewrap'],
+  pythonTests: ['python3', 'python3-setuptools', 'python3-venv', 'python3-wheel'],
   testPrograms: ['zsh', 'fish', 'docker-registry', 'prometheus', 'chromium', 'openssl'],
 } as const;
 

@@ -1,0 +1,171 @@
+"""Calls of the API: retries, errors, JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+from .._settings import Endpoint
+from .._wire import Json
+from ..errors import ShellfleetError, unavailable
+from .connection import Broken, Response
+from .message import Body, Request
+from .pool import Pool
+
+WAIT_S = 30
+"""Longest time for which one request waits for the end of a command. Proxies close connections after 60 s."""
+SILENCE_S = 60.0
+_FIRST_DELAY_S = 0.05
+_MOST_DELAY_S = 2.0
+
+Query = Mapping[str, "str | int | bool | None"]
+
+
+def path_of(*parts: str) -> str:
+    """Returns a path of the API from parts that are encoded."""
+    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+
+
+class Api:
+    """Sends requests, and repeats those that failed where that is safe.
+
+    A request is repeated for `retry_s` when the API cannot be reached or asks for patience (429 and 503). That is safe
+    for every request that can be sent twice: those that submit something have an idempotency key.
+    """
+
+    def __init__(self, endpoint: Endpoint, pool: Pool, retry_s: float) -> None:
+        self._endpoint = endpoint
+        self._pool = pool
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.retry_s = retry_s
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: Json = None,
+        headers: Mapping[str, str] | None = None,
+        once: bool = False,
+    ) -> Json:
+        """Sends JSON, and returns the JSON of the reply, or None if it has none. Raises ShellfleetError."""
+        given = dict(headers or {})
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            given["content-type"] = "application/json"
+        async with self.send(method, path, query=query, body=content, headers=given, once=once) as response:
+            text = await self._read(response)
+        return json.loads(text) if text else None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Query | None = None,
+        body: Body = None,
+        headers: Mapping[str, str] | None = None,
+        once: bool = False,
+    ) -> AsyncGenerator[Response]:
+        """Sends a request, and yields a response without an error, whose body is still to be read."""
+        request = Request(method, self._endpoint.prefix + path + to_query(query), headers or {}, body, once)
+        response = await self._exchange(request)
+        try:
+            yield response
+        finally:
+            response.close()
+
+    async def _exchange(self, request: Request) -> Response:
+        until = time.monotonic() + self.retry_s
+        delay = _FIRST_DELAY_S
+        while True:
+            sent, asked = False, None
+            try:
+                response = await self._pool.exchange(request, SILENCE_S)
+            except Broken as error:
+                sent, failure = error.sent, self.unreachable(error)
+            else:
+                if response.status < 300:
+                    return response
+                asked = _to_seconds(response.headers.get("retry-after"))
+                failure = to_error(response.status, await self._read(response))
+                if not (asked is not None or failure.code == "QUEUE_UNAVAILABLE"):
+                    raise failure
+            wait = asked if asked is not None else delay * random.uniform(0.75, 1.25)
+            if (sent and not request.repeatable) or time.monotonic() + wait > until or self._pool.is_closed:
+                raise failure
+            await asyncio.sleep(wait)
+            delay = min(delay * 2, _MOST_DELAY_S)
+
+    async def _read(self, response: Response) -> bytes:
+        return b"".join([piece async for piece in self.pieces(response)])
+
+    async def pieces(self, response: Response) -> AsyncGenerator[bytes]:
+        """Yields the body of a response. Raises ShellfleetError when the connection breaks."""
+        try:
+            async with aclosing(response.pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Broken as error:
+            raise self.unreachable(error) from error
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Starts work in the background, which `close` cancels."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        """Cancels the work in the background, and closes every connection."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._pool.close()
+
+    def unreachable(self, error: Broken) -> ShellfleetError:
+        """Returns the error for a connection that broke."""
+        return unavailable(f"The API at {self._endpoint.url} cannot be reached: {error}.")
+
+
+def to_query(query: Query | None) -> str:
+    """Returns the query of a URL. Values that are None are left out, and True is a name alone."""
+    given = {name: value for name, value in (query or {}).items() if value is not None and value is not False}
+    if not given:
+        return ""
+    plain = [quote(name, safe="") for name, value in given.items() if value is True]
+    pairs = {name: str(value) for name, value in given.items() if value is not True}
+    return "?" + "&".join([*plain, *([urlencode(pairs, quote_via=quote)] if pairs else [])])
+
+
+def to_error(status: int, text: bytes) -> ShellfleetError:
+    """Returns the error of a reply: that of its problem details, or one for a reply of something else, as a proxy."""
+    try:
+        problem: Any = json.loads(text)
+        details = cast("dict[str, Any]", problem)
+        return ShellfleetError(
+            details["code"],
+            details.get("detail") or details["title"],
+            retryable=bool(details.get("retryable")),
+            context=details.get("context") or {},
+        )
+    except (ValueError, KeyError, TypeError):
+        shown = text[:200].decode("utf-8", "replace")
+        message = f"The API answered with status {status}, and not as this client expects: {shown!r}."
+        return unavailable(message) if status in (502, 503, 504) else ShellfleetError("INTERNAL", message)
+
+
+def _to_seconds(retry_after: str | None) -> float | None:
+    """Returns the seconds of a Retry-After header. Its other form, a date, counts as absent."""
+    if retry_after is None or not retry_after.strip().isdigit():
+        return None
+    return float(retry_after)

@@ -1,0 +1,140 @@
+"""Files in the sandbox of a session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from . import _tar
+from ._http.api import Api, Query, path_of
+from ._http.connection import Response
+from ._submission import to_pieces
+from ._wire import from_json
+from .errors import ShellfleetError
+from .infos import FileInfo
+
+_TAR = "application/x-tar"
+_BYTES = "application/octet-stream"
+
+Content = str | bytes | AsyncIterable[bytes] | Iterable[bytes] | BinaryIO
+"""What a file gets: text, bytes, pieces, or an open binary file."""
+
+
+class Files:
+    """File operations inside the sandbox of a session, as its user. They run alongside its commands.
+
+    A session without a sandbox gets one first. Paths are absolute: others raise PATH_INVALID. Raises FILE_NOT_FOUND,
+    FILE_IS_DIRECTORY or FILE_DENIED as the sandbox reports it, FILE_DENIED also when a rule or a person denies the
+    operation, APPROVAL_EXPIRED when nobody answers in time, and CONTAINER_LOST and SESSION_CLOSED.
+    """
+
+    def __init__(self, api: Api, session_id: str) -> None:
+        self._api = api
+        self._session_id = session_id
+
+    async def read(self, path: str) -> bytes:
+        """Reads the whole file. `stream` and `download` need less memory."""
+        return b"".join([piece async for piece in self.stream(path)])
+
+    async def read_text(self, path: str) -> str:
+        """Reads the whole file as UTF-8. Invalid bytes become U+FFFD."""
+        return (await self.read(path)).decode("utf-8", "replace")
+
+    async def stream(self, path: str) -> AsyncGenerator[bytes]:
+        """Yields the file piece by piece. The file may have any size."""
+        async with self._send("GET", path) as response, aclosing(self._api.pieces(response)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def write(self, path: str, data: Content) -> None:
+        """Writes the whole file in one step, and creates missing parent directories. A replaced file keeps its mode."""
+        if isinstance(data, str):
+            data = data.encode()
+        elif hasattr(data, "read"):
+            data = _read_pieces(data)  # type: ignore[arg-type]
+        body = data if isinstance(data, bytes) else to_pieces(data)
+        async with self._send("PUT", path, body=body, headers={"content-type": _BYTES}):
+            pass
+
+    async def list(self, path: str) -> list[FileInfo]:
+        """Lists a directory, ordered by the bytes of the names, or all that matches `*`, `?`, `[a-z]` and `**`."""
+        reply = await self._api.call("GET", self._path(path), query={"list": True})
+        return [from_json(FileInfo, item) for item in reply["items"]]
+
+    async def stat(self, path: str) -> FileInfo:
+        """Describes the path itself. A symbolic link at the path is not followed."""
+        return from_json(FileInfo, await self._api.call("GET", self._path(path), query={"stat": True}))
+
+    async def mkdir(self, path: str) -> None:
+        """Makes a directory and its missing parents. A directory that exists already is no error."""
+        await self._api.call("POST", self._path(path), query={"op": "mkdir"})
+
+    async def rename(self, path: str, to: str) -> None:
+        """Renames within one file system, and creates missing parents. A file with the new name is replaced."""
+        await self._api.call("POST", self._path(path), query={"op": "rename", "to": to})
+
+    async def chmod(self, path: str, mode: int) -> None:
+        """Sets the permission bits, such as 0o755."""
+        await self._api.call("POST", self._path(path), query={"op": "chmod", "mode": f"{mode:o}"})
+
+    async def remove(self, path: str, *, recursive: bool = True) -> None:
+        """Removes a file, or a directory with everything in it."""
+        await self._api.call("DELETE", self._path(path), query={"recursive": "true" if recursive else "false"})
+
+    async def upload(self, local_path: str | os.PathLike[str], path: str) -> None:
+        """Copies a local file or directory into the sandbox, with its permission bits, in bounded memory.
+
+        Directories are merged, symbolic links stay links, and other kinds of files raise FILE_DENIED.
+        """
+        local = Path(local_path)
+        if local.is_dir():
+            async with self._send("PUT", path, body=_tar.pack(local), headers={"content-type": _TAR}):
+                return
+        with local.open("rb") as file:
+            await self.write(path, file)
+            await self.chmod(path, os.fstat(file.fileno()).st_mode & 0o777)
+
+    async def download(self, path: str, local_path: str | os.PathLike[str]) -> None:
+        """Copies a file or directory of the sandbox to this machine, with its permission bits, in bounded memory.
+
+        A local file is replaced when its copy is complete. Nothing is written outside of the local directory: a name or
+        a link that leads out of it raises FILE_DENIED, whatever the sandbox has.
+        """
+        local = Path(local_path)
+        info = await self.stat(path)
+        if info.type == "directory":
+            async with self._send("GET", path, headers={"accept": _TAR}) as response:
+                async with aclosing(self._api.pieces(response)) as pieces:
+                    return await _tar.unpack(pieces, local)
+        local.parent.mkdir(parents=True, exist_ok=True)
+        async with aclosing(self.stream(path)) as pieces:
+            with _tar.replacing(local, info.mode if info.type == "file" else 0o644) as file:
+                async for piece in pieces:
+                    file.write(piece)
+
+    @asynccontextmanager
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | AsyncIterable[bytes] | None = None,
+        headers: dict[str, str] | None = None,
+        query: Query | None = None,
+    ) -> AsyncGenerator[Response]:
+        async with self._api.send(method, self._path(path), body=body, headers=headers, query=query) as response:
+            yield response
+
+    def _path(self, path: str) -> str:
+        if not path.startswith("/") or "\0" in path:
+            raise ShellfleetError("PATH_INVALID", f"{path!r} must be an absolute path.", context={"path": path})
+        return f"{path_of('sessions', self._session_id, 'files')}{quote(path, safe='/')}"
+
+
+def _read_pieces(file: BinaryIO) -> Iterable[bytes]:
+    while piece := file.read(_tar.PIECE):
+        yield piece

@@ -1,0 +1,135 @@
+"""The client without await."""
+
+import asyncio
+import gc
+import inspect
+import os
+import signal
+import threading
+import unittest
+from collections.abc import AsyncGenerator
+
+import shellfleet
+import shellfleet.sync
+from shellfleet import ShellfleetError
+from shellfleet.sync._portal import Portal
+
+
+def public_calls(cls: type) -> dict[str, list[tuple[str, object]]]:
+    """Returns the parameters of each public method of a class, and its properties."""
+    found: dict[str, list[tuple[str, object]]] = {}
+    for name, member in inspect.getmembers(cls):
+        if not name.startswith("_") and callable(member):
+            parameters = inspect.signature(member).parameters.values()
+            found[name] = [(one.name, one.default) for one in parameters]
+        elif isinstance(member, property):
+            found[name] = []
+    return found
+
+
+class Names(unittest.TestCase):
+    def test_are_those_of_the_client_with_await(self) -> None:
+        for name in shellfleet.sync.__all__:
+            ours, theirs = (public_calls(getattr(module, name)) for module in (shellfleet.sync, shellfleet))
+            self.assertEqual(ours, theirs, name)
+
+    def test_have_docstrings_on_both_sides(self) -> None:
+        for module in (shellfleet, shellfleet.sync):
+            for name in shellfleet.sync.__all__:
+                cls = getattr(module, name)
+                without = [call for call in public_calls(cls) if not inspect.getdoc(getattr(cls, call))]
+                self.assertEqual((inspect.getdoc(cls) is None, without), (False, []), name)
+
+
+class Threads(unittest.TestCase):
+    def setUp(self) -> None:
+        self.before = set(threading.enumerate())
+        self.portal = Portal()
+        self.addCleanup(self.portal.close)
+
+    def left(self) -> set[threading.Thread]:
+        return set(threading.enumerate()) - self.before
+
+    def test_end_with_the_fleet(self) -> None:
+        async def work() -> int:
+            pulled = [piece async for piece in self.portal.pull(iter([1, 2, 3]))]
+            return sum(pulled)
+
+        self.assertEqual(self.portal.call(work()), 6)
+        self.assertNotEqual(self.left(), set())
+        self.portal.close()
+        self.assertEqual(self.left(), set())
+        self.portal.close()
+
+    def test_end_when_no_api_can_be_reached(self) -> None:
+        with self.assertRaises(ShellfleetError) as caught:
+            shellfleet.sync.Fleet.connect("http://127.0.0.1:9", "k")
+        self.assertEqual(caught.exception.code, "QUEUE_UNAVAILABLE")
+        self.portal.close()
+        self.assertEqual(self.left(), set())
+
+    def test_are_shared_by_calls_of_several_threads(self) -> None:
+        async def thread() -> int:
+            await asyncio.sleep(0)
+            return threading.get_ident()
+
+        seen: list[int] = []
+        callers = [threading.Thread(target=lambda: seen.append(self.portal.call(thread()))) for _ in range(5)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        self.assertEqual((len(seen), len(set(seen))), (5, 1))
+
+    def test_cancel_their_task_when_ctrl_c_interrupts_a_call(self) -> None:
+        story: list[str] = []
+
+        async def work() -> None:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.05)
+                story.append("cancelled")
+                raise
+
+        timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with self.assertRaises(KeyboardInterrupt):
+            self.portal.call(work())
+        timer.join()
+        self.assertEqual(story, ["cancelled"])
+
+
+class Iterators(unittest.TestCase):
+    def setUp(self) -> None:
+        self.portal = Portal()
+        self.addCleanup(self.portal.close)
+        self.story: list[str] = []
+
+    async def count(self, to: int) -> AsyncGenerator[int]:
+        try:
+            for number in range(to):
+                yield number
+        finally:
+            await asyncio.sleep(0)
+            self.story.append("closed")
+
+    def test_yield_everything_and_close_their_source(self) -> None:
+        self.assertEqual(list(self.portal.iterate(self.count(3))), [0, 1, 2])
+        self.assertEqual(self.story, ["closed"])
+
+    def test_close_their_source_when_the_loop_around_them_ends(self) -> None:
+        numbers = self.portal.iterate(self.count(3))
+        for number in numbers:
+            if number == 1:
+                break
+        del numbers
+        gc.collect()
+        self.assertEqual(self.story, ["closed"])
+
+    def test_are_harmless_after_the_fleet(self) -> None:
+        numbers = self.portal.iterate(self.count(3))
+        self.assertEqual(next(numbers), 0)
+        self.portal.close()
+        numbers.close()
+        self.assertEqual(self.story, ["closed"])
