@@ -31,7 +31,7 @@ async function run(config: ApiConfig): Promise<void> {
   const log = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
   const tracing = openApiTracing(config.tracing, VERSION, log);
   const fleet = await Fleet.connect();
-  const access = openAccess(fleet, { log });
+  const access = openAccess(fleet, { oidc: config.oidc, log });
   const connect: ConnectFleet = ({ tenant }) => Fleet.connect({ tenant });
   const server = await createServer({ access, fleet, connect, config, version: VERSION, log });
   const port = await server.listen(config.port).catch((cause: NodeJS.ErrnoException) => {

@@ -59,6 +59,11 @@ describe('authentication by an API key', () => {
     });
   });
 
+  test('refuses what looks like a token of an issuer if none is set', async () => {
+    expect(await access.authenticate('e30.e30.e30')).toBeUndefined();
+    expect(keys.finds).toBe(0);
+  });
+
   test.each(['', 'secret', `${KEY}x`, apiKeyText(ID, 'S'.repeat(43)), apiKeyText('f'.repeat(16), 's'.repeat(43))])(
     'refuses %s',
     async (token) => {

@@ -1,4 +1,5 @@
-export { type Access, openAccess } from './access.ts';
+export { type Access, type AccessOptions, openAccess } from './access.ts';
 export type { AccessLog } from './access-log.ts';
+export { OIDC_SETTINGS, type OidcSettings, toOidcSettings } from './oidc/settings.ts';
 export type { Principal } from './principal.ts';
 export type { Validity } from './validities.ts';

@@ -56,6 +56,10 @@ export const ERRORS = {
     retryable: true,
     hint: 'Redis is out of reach or full; the same idempotency key makes a retry safe.',
   },
+  ISSUER_UNAVAILABLE: {
+    retryable: true,
+    hint: 'The server cannot read the keys of the OpenID Connect issuer; API keys still work.',
+  },
   FLEET_CONFLICT: {
     retryable: false,
     hint: 'Another fleet has this namespace in this Redis; correct SHELLFLEET_REDIS_URL or SHELLFLEET_NAMESPACE.',

@@ -7,7 +7,14 @@ describe('the settings of the server', () => {
   test('have defaults for one machine', () => {
     expect(readApiConfig({ SHELLFLEET_API_PORT: '' })).toEqual({
       ...{ host: '127.0.0.1', port: 7410, tls: undefined, insecure: false, allowedHosts: [], corsOrigins: [] },
-      ...{ rateLimit: 1_000, drainMs: 30_000, metrics: undefined, logLevel: 'info', tracing: undefined },
+      ...{
+        rateLimit: 1_000,
+        drainMs: 30_000,
+        metrics: undefined,
+        logLevel: 'info',
+        tracing: undefined,
+        oidc: undefined,
+      },
     });
   });
 
@@ -16,6 +23,8 @@ describe('the settings of the server', () => {
     [{ SHELLFLEET_API_TLS_CERT: 'a.pem' }, 'are set together'],
     [{ SHELLFLEET_API_TLS_CERT: '/none', SHELLFLEET_API_TLS_KEY: '/none' }, 'cannot read /none (ENOENT)'],
     [{ SHELLFLEET_API_CORS_ORIGINS: 'example.org' }, 'must be origins such as https://example.org'],
+    [{ SHELLFLEET_OIDC_ISSUER: 'https://id.example' }, 'SHELLFLEET_OIDC_ISSUER needs SHELLFLEET_OIDC_AUDIENCE'],
+    [{ SHELLFLEET_OIDC_ALGORITHMS: 'HS256' }, 'SHELLFLEET_OIDC_ALGORITHMS must be of RS256'],
     [{ SHELLFLEET_API_DRAIN: 'soon' }, 'SHELLFLEET_API_DRAIN must be a time such as 30s'],
   ])('refuse %j', (env, message) => {
     expect(() => readApiConfig(env)).toThrow(ApiConfigError);

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { type OidcSettings, toOidcSettings } from '@shellfleet/access';
 import { readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { API_SETTINGS, type SettingValues } from './settings.ts';
@@ -18,6 +19,8 @@ export interface ApiConfig {
   rateLimit: number;
   drainMs: number;
   metrics: { host: string; port: number } | undefined;
+  /** The issuer whose tokens are accepted beside API keys. */
+  oidc: OidcSettings | undefined;
   logLevel: string;
   /** How spans are exported, why they are not, or undefined if nobody asks for them. */
   tracing: TracingChoice | string | undefined;
@@ -44,6 +47,7 @@ export function readApiConfig(env: NodeJS.ProcessEnv = process.env): ApiConfig {
     rateLimit: values.SHELLFLEET_API_RATE_LIMIT,
     drainMs: values.SHELLFLEET_API_DRAIN,
     metrics: metricsPort === undefined ? undefined : { host: values.SHELLFLEET_API_METRICS_HOST, port: metricsPort },
+    oidc: readOidc(values),
     logLevel: values.SHELLFLEET_LOG_LEVEL,
     tracing: readTracingChoice(env),
   };
@@ -56,6 +60,12 @@ function readValues(env: NodeJS.ProcessEnv): SettingValues {
   const parsed = z.object(schemas).safeParse(given);
   if (parsed.success) return parsed.data as SettingValues;
   throw new ApiConfigError(parsed.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`).join('; '));
+}
+
+function readOidc(values: SettingValues): OidcSettings | undefined {
+  const settings = toOidcSettings(values);
+  if (typeof settings === 'string') throw new ApiConfigError(settings);
+  return settings;
 }
 
 function readTls(values: SettingValues): ApiConfig['tls'] {

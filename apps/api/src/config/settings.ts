@@ -1,3 +1,4 @@
+import { OIDC_SETTINGS } from '@shellfleet/access';
 import { parseDurationText } from '@shellfleet/protocol';
 import { z } from 'zod';
 
@@ -96,6 +97,7 @@ export const API_SETTINGS = {
       .default('info'),
     text: 'least level of the lines of the log',
   },
+  ...OIDC_SETTINGS,
 } as const satisfies Record<string, Setting>;
 
 type Settings = typeof API_SETTINGS;

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import type { ApiKeys } from '@shellfleet/client';
 import { apiKeyIdOf, isShellfleetError } from '@shellfleet/protocol';
 import type { AccessLog } from './access-log.ts';
+import type { OidcTokens } from './oidc/tokens.ts';
 import { type Principal, toPrincipal } from './principal.ts';
 
-// KEYS-1. A key is looked up at most every KEPT_MS, so a revoked one is refused after that time.
-// KEYS-2. What is kept is bounded, also while somebody tries many keys.
-// KEYS-3. A failure of Redis is not kept.
+// TOKENS-1. A token is looked up at most every KEPT_MS, so a revoked key is refused after that time.
+// TOKENS-2. What is kept is bounded, also while somebody tries many tokens.
+// TOKENS-3. A failure of Redis or of the issuer is not kept.
 
 const KEPT_MS = 500;
 const MOST_KEPT = 10_000;
@@ -17,22 +18,23 @@ interface Lookup {
   readonly principal: Promise<Principal | undefined>;
 }
 
-/** The keys that were presented in the last half second. */
-export class RecentKeys {
+/** The tokens that were presented in the last half second: API keys, and tokens of an issuer if there is one. */
+export class RecentTokens {
   readonly #keys: Pick<ApiKeys, 'find' | 'noteUse'>;
+  readonly #oidc: OidcTokens | undefined;
   readonly #log: AccessLog;
   /** SHA-256 of a token → its last lookup, the oldest first. */
   readonly #lookups = new Map<string, Lookup>();
   /** Id of a key → when its use was recorded last. Only ids of keys that exist are in it. */
   readonly #noted = new Map<string, number>();
 
-  constructor(keys: Pick<ApiKeys, 'find' | 'noteUse'>, log: AccessLog) {
+  constructor(keys: Pick<ApiKeys, 'find' | 'noteUse'>, oidc: OidcTokens | undefined, log: AccessLog) {
     this.#keys = keys;
+    this.#oidc = oidc;
     this.#log = log;
   }
 
   async find(token: string): Promise<Principal | undefined> {
-    if (apiKeyIdOf(token) === undefined) return undefined;
     const now = performance.now();
     this.#forget(now);
     const hash = createHash('sha256').update(token).digest('base64');
@@ -50,7 +52,15 @@ export class RecentKeys {
     return lookup;
   }
 
-  async #read(token: string): Promise<Principal | undefined> {
+  #read(token: string): Promise<Principal | undefined> {
+    return apiKeyIdOf(token) === undefined ? this.#readOidc(token) : this.#readKey(token);
+  }
+
+  async #readOidc(token: string): Promise<Principal | undefined> {
+    return this.#oidc?.find(token);
+  }
+
+  async #readKey(token: string): Promise<Principal | undefined> {
     try {
       const info = await this.#keys.find(token);
       return info && toPrincipal(info);
