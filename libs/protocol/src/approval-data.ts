@@ -15,23 +15,65 @@ export const firstAttemptSchema = z.object({ exitCode: z.number().nullable(), ou
 
 /** A question: everything that its sessions have in common, and the command that asked first. */
 export const approvalQuestionSchema = z.object({
-  sessionId: z.string(),
-  commandId: z.string(),
-  submittedBy: callerSchema.optional(),
-  tool: z.string().optional(),
-  script: z.string(),
-  reason: z.string(),
-  justification: z.string().optional(),
-  place: z.string(),
-  outside: z.literal(true).optional(),
-  cwd: z.string().optional(),
-  cwdUnknown: z.string().optional(),
-  env: z.array(z.string()),
-  stdin: z.object({ bytes: z.number(), sha256: z.string() }).optional(),
-  content: z.object({ files: z.number(), bytes: z.number(), sha256: z.string() }).optional(),
-  covers: z.object({ pattern: patternSchema, under: z.string() }).optional(),
-  firstAttempt: firstAttemptSchema.optional(),
-  amendment: prefixRuleSchema.optional(),
+  sessionId: z
+    .string()
+    .meta({ description: 'Among the sessions that still ask, the one that asked first. Empty for a tool call.' }),
+  commandId: z.string().meta({ description: 'The command or tool call that asked.' }),
+  submittedBy: callerSchema.optional().meta({
+    description: 'Caller that submitted it, who cannot answer. Absent when its client named none.',
+  }),
+  tool: z.string().optional().meta({ description: 'Name of the tool, if a tool call asks.' }),
+  script: z.string().meta({ description: 'The whole script that will run, redacted. Untrusted text.' }),
+  reason: z.string().meta({ description: 'Why a person is asked.' }),
+  justification: z.string().optional().meta({ description: "The submitter's reason for the command. Untrusted text." }),
+  place: z
+    .string()
+    .meta({ description: 'The sandbox in which the command will run: policy, mode, network, image, in words.' }),
+  outside: z
+    .literal(true)
+    .optional()
+    .meta({ description: 'Present when the command asks to run outside the sandbox of its session.' }),
+  cwd: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'Working directory, without links. Absent when the question does not depend on it, or when it is ' +
+        'not known yet.',
+    }),
+  cwdUnknown: z.string().optional().meta({
+    description: 'Why `cwd` is not known, redacted. An approval of scope `session` then answers this question alone.',
+  }),
+  env: z.array(z.string()).meta({
+    description: 'Names of the variables that the submitter sets, for the command or the session, secrets included.',
+  }),
+  stdin: z.object({ bytes: z.number(), sha256: z.string() }).optional().meta({
+    description: "Size and SHA-256 (hex) of the stdin or of a tool call's arguments. Absent when there are none.",
+  }),
+  content: z
+    .object({ files: z.number(), bytes: z.number(), sha256: z.string() })
+    .optional()
+    .meta({
+      description:
+        'Contents that a file operation writes. `sha256` (hex) is the hash of a single file, or of a ' +
+        '`sha256sum` list of several files.',
+    }),
+  covers: z
+    .object({ pattern: patternSchema, under: z.string() })
+    .optional()
+    .meta({
+      description:
+        'What an approval of scope `session` allows. `under` is a keyed hash of the rules and the session ' +
+        'it applies to.',
+    }),
+  firstAttempt: firstAttemptSchema.optional().meta({
+    description:
+      'Exit code and end of the output of a first attempt that the sandbox denied something, redacted. ' +
+      'Untrusted text.',
+  }),
+  amendment: prefixRuleSchema
+    .optional()
+    .meta({ description: 'The rule that the scope `prefix` would add. Absent when that scope is not offered.' }),
 });
 export type StoredQuestion = z.infer<typeof approvalQuestionSchema>;
 

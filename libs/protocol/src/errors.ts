@@ -159,12 +159,14 @@ export interface WireError {
   context?: unknown;
 }
 
-export const wireErrorSchema: z.ZodType<WireError> = z.object({
-  code: z.string(),
-  message: z.string(),
-  retryable: z.boolean(),
-  context: z.unknown().optional(),
-});
+export const wireErrorSchema: z.ZodType<WireError> = z
+  .object({
+    code: z.string().meta({ description: 'A code of docs/errors.md, or a code that only newer processes know.' }),
+    message: z.string().meta({ description: 'A sentence for a person, with the next step.' }),
+    retryable: z.boolean().meta({ description: 'Whether the same call may succeed later.' }),
+    context: z.unknown().optional().meta({ description: 'Details for a program. Their form depends on the code.' }),
+  })
+  .meta({ id: 'WireError', description: 'An error as data, without a stack.' });
 
 /** Converts a received error into one that can be thrown. An unknown code, from a newer process, becomes INTERNAL. */
 export function fromWireError({ code, message, retryable, context }: WireError): ShellfleetError {

@@ -90,6 +90,21 @@ const readOnlyRootfsSchema = z.boolean('must be true or false').default(false).m
   description: 'Whether the root file system is read-only. `/workspace`, `/tmp` and `/dev/shm` stay writable.',
 });
 
+type Json = z.core.util.JSONType;
+/** Any value of JSON. It refers to itself by its id, which a schema of zod's own for this has not. */
+const jsonValueSchema: z.ZodType<Json, Json> = z
+  .lazy(() =>
+    z.union([
+      z.string(),
+      z.number(),
+      z.boolean(),
+      z.null(),
+      z.array(jsonValueSchema),
+      z.record(z.string(), jsonValueSchema),
+    ]),
+  )
+  .meta({ id: 'Json', description: 'Any value of JSON.' });
+
 const optionsSchema = z.discriminatedUnion(
   'type',
   [
@@ -121,7 +136,7 @@ const optionsSchema = z.discriminatedUnion(
       .strictObject({
         type: z.literal('codex'),
         configOverrides: z
-          .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), z.json(), {
+          .record(z.string().regex(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/, 'must be a dotted key'), jsonValueSchema, {
             error: ({ code }) => (code === 'invalid_key' ? 'must be a dotted key' : 'must be an object'),
           })
           .refine((overrides) => Object.keys(overrides).length <= 32, 'must hold at most 32 keys')
@@ -151,11 +166,10 @@ const optionsSchema = z.discriminatedUnion(
 );
 
 /** Accepts a policy as `{ type, …options }`, or by its name alone. */
-export const executionPolicySchema: z.ZodType<
-  z.output<typeof optionsSchema>,
-  PolicyName | ExecutionPolicy
-> = z.preprocess(
-  // A synchronous parse cannot wait for a promise, as zod would do here. So a promise becomes an invalid policy.
-  (policy) => (typeof policy === 'string' ? { type: policy } : policy instanceof Promise ? {} : policy),
-  optionsSchema,
-) as never;
+export const executionPolicySchema: z.ZodType<z.output<typeof optionsSchema>, PolicyName | ExecutionPolicy> = z
+  .preprocess(
+    // A synchronous parse cannot wait for a promise, as zod would do here. So a promise becomes an invalid policy.
+    (policy) => (typeof policy === 'string' ? { type: policy } : policy instanceof Promise ? {} : policy),
+    optionsSchema,
+  )
+  .meta({ names: POLICY_NAMES }) as never;

@@ -1,13 +1,17 @@
 import { z } from 'zod';
 
-export const fileInfoSchema: z.ZodObject<{ [field in keyof FileInfo]: z.ZodType<FileInfo[field]> }> = z.object({
-  name: z.string(),
-  path: z.string(),
-  type: z.enum(['file', 'directory', 'symlink', 'other']),
-  size: z.number(),
-  mode: z.number(),
-  modifiedAt: z.string(),
-});
+export const fileInfoSchema: z.ZodObject<{ [field in keyof FileInfo]: z.ZodType<FileInfo[field]> }> = z
+  .object({
+    name: z.string().meta({ description: 'Name in its directory.' }),
+    path: z.string().meta({ description: 'Absolute path.' }),
+    type: z
+      .enum(['file', 'directory', 'symlink', 'other'])
+      .meta({ description: 'Kind of file. Links are not followed.' }),
+    size: z.number().meta({ description: 'Size in bytes.' }),
+    mode: z.number().meta({ description: 'Permission bits, such as 0o644.' }),
+    modifiedAt: z.string().meta({ description: 'Time of the last change of the content; ISO 8601.' }),
+  })
+  .meta({ id: 'FileInfo', description: 'A file, directory or link in a sandbox.' });
 
 /** A file, directory or link in a sandbox. */
 export interface FileInfo {

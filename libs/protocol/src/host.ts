@@ -2,6 +2,15 @@ import { z } from 'zod';
 import { wireErrorSchema } from './errors.ts';
 import { STREAM_NAMES } from './events.ts';
 import { fileReplySchema } from './file.ts';
+import {
+  type HostGate,
+  type HostPool,
+  hostGateSchema,
+  hostImageSchema,
+  hostPoolSchema,
+  type RunningPull,
+  runningPullSchema,
+} from './host-parts.ts';
 import { entryIdSchema, sessionIdSchema, tenantIdSchema } from './ids.ts';
 import { imageNameSchema } from './image-name.ts';
 import { LIMITS } from './limits.ts';
@@ -54,86 +63,6 @@ export const hostOfferSchema = z.object({
     .optional(),
 });
 export type HostOffer = z.infer<typeof hostOfferSchema>;
-
-const hostGateSchema = z.object({
-  /** Why the host would take no further session now. `null` when it would. */
-  reason: z.string().nullable(),
-  /** When the host last took no session in spite of a free slot (ISO 8601), and why. `null` if it never did. */
-  refusal: z.object({ at: z.string(), reason: z.string() }).nullable(),
-  /** Sessions that are being opened, or wait on the host for that. */
-  opening: z.number(),
-  /** Memory that programs could use without swapping. */
-  freeMemoryBytes: z.number(),
-  /** Memory that the host keeps free. It keeps more while the kernel has killed processes for it not long ago. */
-  leastMemoryBytes: z.number(),
-  /** Memory that the host counts for each session that is being opened. */
-  sessionBytes: z.number(),
-  /** When the kernel last killed processes because the host's memory ran out (ISO 8601). `null` if it never did. */
-  ranOutAt: z.string().nullable(),
-  /** Free space on the disk of the state directory. `null` if it cannot be read. */
-  freeDiskBytes: z.number().nullable(),
-  /** Percentage of the last 10 s in which all processes waited for memory. `null` if the kernel does not measure it. */
-  memoryPressure: z.number().nullable(),
-  /** The same for the disks, of the last minute. */
-  ioPressure: z.number().nullable(),
-});
-/** What decides whether a host with a free slot takes a further session, as of its last heartbeat. */
-export type HostGate = z.infer<typeof hostGateSchema>;
-
-const runningPullSchema = z.object({
-  /** Whole name of the image. */
-  image: z.string(),
-  /** Bytes of its layers that the engine has downloaded. */
-  doneBytes: z.number(),
-  /** Bytes of the layers that the engine knows of so far. */
-  totalBytes: z.number(),
-});
-/** Pull of an image that runs on a host. The total grows while the engine learns of more layers. */
-export type RunningPull = z.infer<typeof runningPullSchema>;
-
-const hostImageSchema = z.object({
-  /** Name of the image, with its tag. */
-  image: z.string(),
-  /** `sha256:…`, the digest of the image's configuration. */
-  digest: z.string(),
-  /** Size of all its layers. Other images may share some of them. */
-  bytes: z.number(),
-  /** Whether the host pulled it. It never removes any other image. */
-  isPulled: z.boolean(),
-  /** Whether a container has it. */
-  inUse: z.boolean(),
-  /** Whether the host always keeps it: its default image, and what it pulls in advance. */
-  pinned: z.boolean(),
-  /** Time of its last use or of its pull; ISO 8601. Absent unless the host pulled it. */
-  usedAt: z.string().optional(),
-});
-/** Image on a host. */
-export type HostImage = z.infer<typeof hostImageSchema>;
-
-const hostPoolSchema = z.object({
-  /** Image of the sandboxes, as the host's configuration names it. */
-  image: z.string(),
-  /** Network of the sandboxes. */
-  network: z.string(),
-  /** Fewest sandboxes that the host keeps ready while no session waits. */
-  min: z.number(),
-  /** Most sandboxes that the host keeps ready. */
-  max: z.number(),
-  /** Sandboxes that are ready. */
-  ready: z.number(),
-  /** Sessions that asked for one of the sandboxes. */
-  asked: z.number(),
-  /** Sessions among these that got one. */
-  warm: z.number(),
-  /** `warm` as a part of `asked`, from 0 to 1. `null` before the first session. */
-  hitRate: z.number().nullable(),
-  /** Time for which the oldest sandbox has been ready, in ms. `null` when none is. */
-  oldestMs: z.number().nullable(),
-  /** Why the last sandbox could not be made. `null` when it could. */
-  problem: z.string().nullable(),
-});
-/** Pool of sandboxes whose shells are ready before a session asks. The counts begin with the worker. */
-export type HostPool = z.infer<typeof hostPoolSchema>;
 
 /** Heartbeat of a host. Its worker writes it every few seconds, to a key that expires when the worker stops. */
 export const hostBeatSchema = z.object({

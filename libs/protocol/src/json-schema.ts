@@ -9,6 +9,8 @@ export interface OptionText {
   limit?: string | undefined;
   /** Short text of the flag that sets the option. */
   flag?: string | undefined;
+  /** Names, each of which is accepted instead of an object. */
+  names?: readonly string[] | undefined;
 }
 
 /**
@@ -24,8 +26,9 @@ export function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): z.core.
 }
 
 function describeInWords(schema: z.core.JSONSchema.BaseSchema & OptionText): void {
-  const { description, otherwise, limit } = schema;
+  const { description, otherwise, limit, names, oneOf = [] } = schema;
   const parts = [description, otherwise && `Default: ${otherwise}.`, limit && `Limit: ${limit}.`];
   if (description !== undefined) schema.description = parts.filter(Boolean).join(' ');
-  for (const key of ['otherwise', 'limit', 'flag'] as const) delete schema[key];
+  if (names !== undefined) schema.oneOf = [{ type: 'string', enum: [...names] }, ...oneOf];
+  for (const key of ['otherwise', 'limit', 'flag', 'names'] as const) delete schema[key];
 }

@@ -164,6 +164,7 @@ export interface FailureResult extends ResultFields, WithoutError {
 /** Result of a command that was stopped at a limit of time, or had not started by its start deadline. */
 export interface TimeoutResult extends ResultFields, WithoutError {
   outcome: 'timeout';
+  /** Null, since there is no exit code. */
   exitCode: null;
   /** The limit: `timeoutMs` (`wall`), `noOutputTimeoutMs`, or `startDeadlineMs` (`not-started`: it was not run). */
   reason: 'wall' | 'no-output' | 'not-started';
@@ -174,6 +175,7 @@ export interface TimeoutResult extends ResultFields, WithoutError {
 /** Result of a command that was cancelled, before or after its start. */
 export interface CancellationResult extends ResultFields {
   outcome: 'cancellation';
+  /** Null, since there is no exit code. */
   exitCode: null;
   reason: 'cancelled';
   /** Why the command was cancelled, in the words of the caller that cancelled it. */
@@ -184,7 +186,9 @@ export interface CancellationResult extends ResultFields {
 /** Result of a command that rules or an approver denied, so that nothing ran. `stderr` says why. */
 export interface DenialResult extends ResultFields, WithoutError {
   outcome: 'denial';
+  /** Null, since there is no exit code. */
   exitCode: null;
+  /** What denied it: rules, or a person. */
   reason: 'rules' | 'approver';
 }
 
@@ -193,13 +197,19 @@ export interface BlockedResult extends ResultFields, WithoutError {
   outcome: 'blocked';
   /** Exit code of the command, 0 to 255. */
   exitCode: number;
+  /**
+   * How the command ended. The kernel killed one of its processes because the sandbox reached its limit of memory
+   * (`oom`), or because the memory of the whole host ran out (`host-memory`).
+   */
   reason: 'exited' | 'signalled' | 'oom' | 'host-memory';
+  /** The rule that withholds further output. */
   blocked: BlockedOutput;
 }
 
 /** Result of a command that started, and whose end is not known. It may have taken effect, and is not run again. */
 export interface LostResult extends ResultFields, WithoutError {
   outcome: 'lost';
+  /** Null, since there is no exit code. */
   exitCode: null;
   /** What was lost. Absent when Redis came back with an older state. */
   reason?: 'host-lost' | 'container-removed' | undefined;
@@ -208,6 +218,7 @@ export interface LostResult extends ResultFields, WithoutError {
 /** Result when the fleet failed: the command was not run, or its shell was lost while it ran. */
 export interface ErrorResult extends ResultFields {
   outcome: 'error';
+  /** Null, since there is no exit code. */
   exitCode: null;
   /** What happened to the sandbox. Absent when nothing happened to it. */
   reason?: 'oom' | 'host-memory' | 'disk' | 'container-removed' | undefined;

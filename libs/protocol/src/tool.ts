@@ -23,13 +23,15 @@ export interface ToolOffer {
   timeoutMs: number;
 }
 
-export const toolOfferSchema = z.object({
-  name: toolNameSchema,
-  description: z.string().optional(),
-  inputSchema: z.record(z.string(), z.unknown()),
-  outputSchema: z.record(z.string(), z.unknown()).optional(),
-  timeoutMs: z.number(),
-});
+export const toolOfferSchema = z
+  .object({
+    name: toolNameSchema.meta({ description: '1 to 64 of `A-Z a-z 0-9 _ -`.' }),
+    description: z.string().optional().meta({ description: 'Description for a person or a model.' }),
+    inputSchema: z.record(z.string(), z.unknown()).meta({ description: 'JSON schema of the arguments.' }),
+    outputSchema: z.record(z.string(), z.unknown()).optional().meta({ description: 'JSON schema of the output.' }),
+    timeoutMs: z.number().meta({ description: 'Limit in ms of a call whose caller sets none.' }),
+  })
+  .meta({ id: 'ToolOffer', description: 'One tool as a host offers it. Schemas are JSON Schemas.' });
 
 /** A tool that live hosts offer. */
 export interface ToolInfo extends ToolOffer {
@@ -38,6 +40,15 @@ export interface ToolInfo extends ToolOffer {
   /** The hosts among `hosts` whose definition of the tool differs from this one. */
   differing: string[];
 }
+
+export const toolInfoSchema = toolOfferSchema
+  .extend({
+    hosts: z.array(z.string()).meta({ description: 'Live hosts that offer the tool.' }),
+    differing: z.array(z.string()).meta({
+      description: 'The hosts among `hosts` whose definition of the tool differs from this one.',
+    }),
+  })
+  .meta({ id: 'ToolInfo', description: 'A tool that live hosts offer.' });
 
 export type ToolEvent =
   | { type: 'tool.added' | 'tool.changed'; tool: ToolInfo }
@@ -94,11 +105,16 @@ export interface ToolError {
   context?: Record<string, unknown> | undefined;
 }
 
-export const toolErrorSchema = z.object({
-  code: z.enum(TOOL_ERROR_CODES),
-  message: z.string(),
-  context: z.record(z.string(), z.unknown()).optional(),
-});
+export const toolErrorSchema = z
+  .object({
+    code: z.enum(TOOL_ERROR_CODES).meta({ description: 'A code of docs/tools.md.' }),
+    message: z.string().meta({ description: 'A sentence for a person.' }),
+    context: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: 'Details for a program. Their form depends on the code.' }),
+  })
+  .meta({ id: 'ToolError', description: 'Why a call failed.' });
 
 /**
  * The result of a call. The failure of a call is data, like the failure of a command. `callId` is the id that the
@@ -108,6 +124,19 @@ export type ToolResult = { callId: string; hostId: string | null } & (
   | { ok: true; output: unknown }
   | { ok: false; error: ToolError }
 );
+
+/** The result of a call, as a caller gets it. */
+export const toolResultSchema = z
+  .discriminatedUnion('ok', [
+    z.object({ ok: z.literal(true), callId: z.string(), hostId: z.string().nullable(), output: z.unknown() }),
+    z.object({ ok: z.literal(false), callId: z.string(), hostId: z.string().nullable(), error: toolErrorSchema }),
+  ])
+  .meta({
+    id: 'ToolResult',
+    description:
+      'The result of a call. The failure of a call is data, like the failure of a command. `callId` is the id that ' +
+      'the caller gave, or a new one.',
+  });
 
 /** A result before it is sealed and stored in Redis. */
 export const wireToolResultSchema = z.discriminatedUnion('ok', [

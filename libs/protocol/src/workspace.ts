@@ -48,9 +48,11 @@ export const workspaceSchema = z.union(
     sandboxPathSchema,
     z
       .strictObject({
-        path: sandboxPathSchema,
-        target: targetSchema.optional(),
-        readOnly: z.boolean('must be true or false').default(false),
+        path: sandboxPathSchema.meta({ description: 'Directory of the host.' }),
+        target: targetSchema.optional().meta({ description: 'Place in the sandbox.', otherwise: USUAL_TARGET }),
+        readOnly: z.boolean('must be true or false').default(false).meta({
+          description: 'Whether the session may only read it.',
+        }),
       })
       .transform(({ path, target, readOnly }) => withoutDefaults(path, target, readOnly)),
   ],

@@ -1,4 +1,5 @@
-import { z } from 'zod';
+import { toJsonSchema } from '@shellfleet/protocol';
+import type { z } from 'zod';
 import { scopesOf } from '../access/authorize.ts';
 import { PROBLEM_TYPE, problemSchema } from '../problems/to-problem.ts';
 import type { Reply, Route, Shape } from '../routes/route.ts';
@@ -82,8 +83,7 @@ const toHeader = (description: string) => ({ description, schema: { type: 'strin
 
 /** Returns the JSON schema, and moves the named schemas in it to the components of the document. */
 function toSchema(schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
-  const made = z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' }) as Json;
-  const text = JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const text = JSON.stringify(toJsonSchema(schema, io)).replaceAll('"#/$defs/', '"#/components/schemas/');
   const { $schema: _schema, $defs = {}, ...rest } = JSON.parse(text) as Json;
   Object.assign(schemas, $defs);
   return rest;
