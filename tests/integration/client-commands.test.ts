@@ -31,6 +31,18 @@ describe('the client', () => {
     expect(result.commandId).toMatch(/^s1\.[0-9A-HJKMNP-TV-Z]{26}$/);
   });
 
+  test('tells whether a command waits, runs or has ended, with its Result', async () => {
+    await using stage = await setClientStage(own);
+    const session = await (await stage.connect()).session('s');
+    const { id } = await session.submit('read line; echo got $line', { stdin: { open: true } });
+    const command = await (await stage.connect()).command(id);
+    expect(await command.info()).toEqual({ id, sessionId: 's', state: 'queued' });
+    await stage.startHost();
+    await expect.poll(() => command.info()).toEqual({ id, sessionId: 's', state: 'running' });
+    await command.write('it\n');
+    await expect.poll(() => command.info()).toMatchObject({ state: 'ended', result: { stdout: 'got it\n' } });
+  });
+
   // Invariant 2
   test("runs 50 submits of two producers one at a time, each producer's in order", async () => {
     await using stage = await setClientStage(own);

@@ -61,6 +61,15 @@ describe('sessions', () => {
     expect(await Array.fromAsync(fleet.sessions({ state: 'closed' }))).toEqual([]);
   });
 
+  test('are listed in the order of their ids, after one of them', async () => {
+    const fleet = await stage.connect({ tenant: 'ordered' });
+    for (const id of ['c', 'a', 'd', 'b']) await fleet.session(id);
+    await (await fleet.session('c')).close();
+    const list = async (after: string) =>
+      (await Array.fromAsync(fleet.sessions({ after, all: true }))).map(({ id }) => id);
+    expect([await list(''), await list('b'), await list('d')]).toEqual([['a', 'b', 'c', 'd'], ['c', 'd'], []]);
+  });
+
   test.each<[object, RegExp]>([
     [{ state: 'open' }, /state: must be one of queued, starting/],
     [{ labels: { 'a b': 'c' } }, /labels/],

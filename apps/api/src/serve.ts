@@ -138,6 +138,8 @@ function createApp({ config, log }: ServerDeps, check: (request: FastifyRequest)
         (refusal: unknown) => sendProblem(refusal, request, reply, log),
       ),
   }) as unknown as FastifyInstance;
+  // Bodies are JSON, but for the routes that read bytes.
+  app.removeContentTypeParser('text/plain');
   app.decorateRequest('principal');
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log));
   return app;

@@ -4,7 +4,6 @@ import { Fleet } from '@shellfleet/client';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { type ApiConfig, ApiConfigError, readApiConfig } from './config/config.ts';
-import type { ConnectFleet } from './fleets/fleets.ts';
 import { serveWatchers } from './metrics/serve-watchers.ts';
 import { createServer } from './serve.ts';
 import { openApiTracing } from './tracing/open-tracing.ts';
@@ -32,8 +31,14 @@ async function run(config: ApiConfig): Promise<void> {
   const tracing = openApiTracing(config.tracing, VERSION, log);
   const fleet = await Fleet.connect();
   const access = openAccess(fleet, { oidc: config.oidc, log });
-  const connect: ConnectFleet = ({ tenant }) => Fleet.connect({ tenant });
-  const server = await createServer({ access, fleet, connect, config, version: VERSION, log });
+  const server = await createServer({
+    access,
+    fleet,
+    connect: (identity) => Fleet.connect(identity),
+    config,
+    version: VERSION,
+    log,
+  });
   const port = await server.listen(config.port).catch((cause: NodeJS.ErrnoException) => {
     throw new ApiConfigError(
       `SHELLFLEET_API_PORT: cannot listen on port ${config.port} of ${config.host} (${cause.code})`,

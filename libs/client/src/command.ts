@@ -14,7 +14,7 @@ import { openResult } from './results/read-result.ts';
 import { endFailed, startSpan } from './spans.ts';
 import { StdinWriter, type WriteOptions } from './stdin/write-stdin.ts';
 import { type LogOptions, readLog } from './stream/command-log.ts';
-import { followOutput } from './stream/command-output.ts';
+import { findRecord, followOutput } from './stream/command-output.ts';
 import { parseCursor } from './stream/stream-reader.ts';
 import { followWholeOutput } from './stream/whole-output.ts';
 import { cancelEntry } from './submit/cancel-entry.ts';
@@ -34,6 +34,18 @@ export interface FollowOptions {
    * @default true
    */
   follow?: boolean | undefined;
+}
+
+/** What is known about a command now. */
+export interface CommandInfo {
+  /** Id of the command. */
+  id: string;
+  /** The session of the command. */
+  sessionId: string;
+  /** Whether it waits for its turn, a slot or a person (`queued`), runs, or has ended. */
+  state: 'queued' | 'running' | 'ended';
+  /** The Result of a command that has ended. */
+  result?: Result;
 }
 
 interface CommandState {
@@ -116,6 +128,16 @@ export class Command {
     const wire = openResult(this.#view.sealer, keys, entryId, stored);
     if (this.#delivered !== undefined) await abortable(this.#delivered, signal);
     return fromWireResult({ commandId: this.id, sessionId: this.sessionId }, wire, this.#state.deduplicated);
+  }
+
+  /** Returns the state of the command, and the Result if it has ended. Rejects with RESULT_EXPIRED. */
+  async info(): Promise<CommandInfo> {
+    const { id, sessionId } = this;
+    const result = await this.resultNow();
+    if (result !== undefined) return { id, sessionId, state: 'ended', result };
+    const record = await findRecord(this.#view.redis, this.#pending.keys, this.#pending.entryId);
+    if (record.state === 'ended') return { id, sessionId, state: 'ended', result: await this.result() };
+    return { id, sessionId, state: record.state === 'running' ? 'running' : 'queued' };
   }
 
   /** @internal Returns the Result if the command has ended and its record is kept. */

@@ -114,7 +114,7 @@ export {
   verdictOf,
 } from './batch/task-result.ts';
 export { type BatchReportOptions, writeBatchReport } from './batch-report/write-batch-report.ts';
-export type { Command, FollowOptions } from './command.ts';
+export type { Command, CommandInfo, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export type { AttachBatchOptions } from './detached/attach-batch.ts';
 export type { DetachedBatches } from './detached/detached-batches.ts';

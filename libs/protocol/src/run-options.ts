@@ -11,7 +11,8 @@ import {
 import { LIMITS } from './limits.ts';
 import { byteLength } from './text.ts';
 
-const idempotencyKeySchema = z
+/** A key by which a second submit finds the command of the first. */
+export const idempotencyKeySchema = z
   .string('must be a string')
   .min(1, { error: 'must not be empty', abort: true })
   .max(LIMITS.idempotencyKeyChars, { error: `must be at most ${LIMITS.idempotencyKeyChars} characters`, abort: true })
@@ -199,6 +200,9 @@ const optionsSchema = z.strictObject({
       flag: 'set TRACEPARENT of the command to its span, if something traces',
     }),
 });
+
+/** The options that a program may write down as JSON, apart from stdin and idempotency key. */
+export const runDataSchema = optionsSchema.omit({ stdin: true, idempotencyKey: true, attachReader: true });
 
 export function isOpenStdin(stdin: unknown): stdin is OpenStdin {
   return typeof stdin === 'object' && stdin !== null && 'open' in stdin && stdin.open === true;

@@ -6,11 +6,13 @@ import type { ConnectOptions, Fleet } from '@shellfleet/client';
 //     when there are more than 2,000.
 
 /** Connects a fleet for one caller. */
-export type ConnectFleet = (identity: Pick<ConnectOptions, 'tenant'> & Pick<Principal, 'caller'>) => Promise<Fleet>;
+export type ConnectFleet = (identity: Pick<ConnectOptions, 'tenant' | 'caller'>) => Promise<Fleet>;
 
 /** The right to use a fleet, until its disposal. */
 export interface FleetLease extends Disposable {
   readonly fleet: Fleet;
+  /** Keeps the fleet open until a promise has settled, also after the disposal. */
+  extendTo(promise: Promise<unknown>): void;
 }
 
 interface Kept {
@@ -19,6 +21,7 @@ interface Kept {
   usedAt: number;
 }
 
+const noop = () => {};
 const MOST_KEPT = 2_000;
 const UNUSED_MS = 600_000;
 const LOOK_EVERY_MS = 60_000;
@@ -49,7 +52,14 @@ export class Fleets implements AsyncDisposable {
     try {
       const fleet = await kept.opening;
       this.#closeExcess();
-      return { fleet, [Symbol.dispose]: () => this.#release(kept) };
+      return {
+        fleet,
+        extendTo: (promise) => {
+          kept.users++;
+          promise.then(noop, noop).then(() => this.#release(kept));
+        },
+        [Symbol.dispose]: () => this.#release(kept),
+      };
     } catch (error) {
       this.#kept.delete(key);
       throw error;

@@ -11,7 +11,9 @@ export function sendProblem(
   log: Logger,
 ): FastifyReply {
   const { status, headers, body } = toProblem(error);
-  if (body.code === 'INTERNAL') log.error({ err: error, 'http.request.id': request.id }, 'request.failed');
+  // A client that leaves breaks off the reading of its body, which is no failure.
+  if (body.code === 'INTERNAL' && !reply.raw.destroyed)
+    log.error({ err: error, 'http.request.id': request.id }, 'request.failed');
   return reply
     .code(status)
     .headers({ ...SAFE_HEADERS, ...headers })

@@ -15,7 +15,7 @@ export interface RouteDeps {
 
 const BASE = '/v1';
 /** Most bytes of a JSON body, unless the route has another limit. */
-const BODY_BYTES = 4 * 2 ** 20;
+const BODY_BYTES = 8 * 2 ** 20;
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'] as const;
 
 /** Registers the declared routes, and a reply to the other methods of their paths. */
@@ -65,6 +65,7 @@ async function answer(
     ...parts,
     ...{ principal, request, reply, fleet: lease.fleet },
     beginWork: () => work.begin(principal, reply.raw),
+    keepFleetFor: (promise) => lease.extendTo(promise),
   });
   if (result === undefined && !reply.sent) return reply.code(204).send();
   return result;

@@ -13,7 +13,12 @@ export type Shape = Record<string, z.ZodType>;
 type Parsed<S extends Shape> = { [Name in keyof S]: z.output<S[Name]> };
 
 /** A request with its parsed parts, and its caller. */
-interface Call<P extends Shape, Q extends Shape, H extends Shape, B extends z.ZodType> {
+export interface Call<
+  P extends Shape = Shape,
+  Q extends Shape = Shape,
+  H extends Shape = Shape,
+  B extends z.ZodType = z.ZodType,
+> {
   /** Parts of the path, decoded once. */
   params: Parsed<P>;
   query: Parsed<Q>;
@@ -27,6 +32,8 @@ interface Call<P extends Shape, Q extends Shape, H extends Shape, B extends z.Zo
   reply: FastifyReply;
   /** Begins a wait or a stream, which ends with the client, its key or the server. Its disposal forgets it. */
   beginWork(): Work;
+  /** Keeps the fleet open until a promise has settled, also after the reply. */
+  keepFleetFor(promise: Promise<unknown>): void;
 }
 
 /** One reply of a route. */
@@ -59,7 +66,7 @@ export interface RouteDeclaration<P extends Shape, Q extends Shape, H extends Sh
   bodyOptional?: boolean;
   /** Code of the error about an invalid body. Default: COMMAND_INVALID. */
   bodyError?: ErrorCode;
-  /** Most bytes of a JSON body. Default: 4 MiB. */
+  /** Most bytes of a JSON body. Default: 8 MiB. */
   bodyLimit?: number;
   /** Replies by status. Those of errors are added. */
   replies: Readonly<Record<number, Reply>>;

@@ -6,8 +6,10 @@ const KEEP_ALIVE_MS = 15_000;
 
 /** A wait or a stream that goes on until its client leaves, its key stops to work, or the server stops. */
 export interface Work extends Disposable {
-  /** Aborted with the problem that ends the work, or with ClientLeft if nobody reads the reply any more. */
+  /** Aborted with the problem that ends the work, or with CLIENT_LEFT if nobody reads the reply any more. */
   readonly signal: AbortSignal;
+  /** Ends the work after this time. */
+  endAfter(ms: number): void;
   /** Calls a function every 15 s, as long as the work goes on. */
   onKeepAlive(write: () => void): void;
 }
@@ -57,6 +59,7 @@ class OneWork implements Work {
   readonly #validity: Validity;
   readonly #onEnd: () => void;
   #keepAlive: () => void = () => {};
+  #timeout: NodeJS.Timeout | undefined;
 
   constructor(response: ServerResponse, validity: Validity, onEnd: () => void) {
     this.#response = response;
@@ -71,6 +74,10 @@ class OneWork implements Work {
     return this.#controller.signal;
   }
 
+  endAfter(ms: number): void {
+    this.#timeout = setTimeout(() => this.stop(TIME_IS_UP), ms).unref();
+  }
+
   onKeepAlive(write: () => void): void {
     this.#keepAlive = write;
   }
@@ -83,10 +90,11 @@ class OneWork implements Work {
     this.#controller.abort(reason);
   }
 
-  readonly #left = (): void => this.stop(new ClientLeft());
+  readonly #left = (): void => this.stop(CLIENT_LEFT);
   readonly #revoked = (): void => this.stop(unauthenticated());
 
   [Symbol.dispose](): void {
+    clearTimeout(this.#timeout);
     this.#response.off('close', this.#left);
     this.#validity.signal.removeEventListener('abort', this.#revoked);
     this.#validity[Symbol.dispose]();
@@ -94,5 +102,7 @@ class OneWork implements Work {
   }
 }
 
-/** The client has closed the connection, so nobody reads a reply. */
-class ClientLeft extends Error {}
+/** Reason of work that ends because nobody reads its reply any more. */
+const CLIENT_LEFT = new Error('The client has closed the connection.');
+/** Reason of work that ends because it has lasted as long as its client wants to wait. */
+const TIME_IS_UP = new Error('The time of the client is up.');

@@ -1,5 +1,6 @@
 import { listTenants } from '@shellfleet/placement';
 import {
+  LIMITS,
   labelsSchema,
   parseOrThrow,
   SESSION_STATES,
@@ -34,6 +35,12 @@ export interface SessionFilter {
    */
   all?: boolean | undefined;
   /**
+   * Id of a session. The sessions then come in the order of their ids, from the one after it on, so that a list can be
+   * read page by page. The empty text begins at the first one. It has no meaning with `allTenants`.
+   * @default sessions come in no particular order
+   */
+  after?: string | undefined;
+  /**
    * Whether to list the sessions of all tenants, each with its `tenant`. It is for operators.
    * @default false
    */
@@ -44,6 +51,7 @@ const filterSchema = z.strictObject({
   state: z.enum(SESSION_STATES, `must be one of ${SESSION_STATES.join(', ')}`).optional(),
   labels: labelsSchema.default({}),
   all: z.boolean('must be true or false').default(false),
+  after: z.string('must be a string').max(LIMITS.idChars, `must be at most ${LIMITS.idChars} characters`).optional(),
   allTenants: z.boolean('must be true or false').default(false),
 });
 type Filter = z.infer<typeof filterSchema>;
@@ -72,12 +80,23 @@ export async function findTenants({ redis, namespace, fleet }: FleetContext): Pr
   }
 }
 
-async function* listOfTenant(context: ListContext, { state, labels, all }: Filter): AsyncGenerator<SessionInfo> {
+async function* listOfTenant(context: ListContext, { state, labels, all, after }: Filter): AsyncGenerator<SessionInfo> {
   const kept = await readKept(context);
   const closed = all || state === 'closed';
   const wanted = (info: SessionInfo) =>
     (state === undefined ? all || info.state !== 'closed' || info.kept !== undefined : info.state === state) &&
     Object.entries(labels).every(([name, value]) => info.labels[name] === value);
+  const ids = readAllIds(context, closed, kept);
+  for await (const some of after === undefined ? ids : sortedAfter(after, ids))
+    for (const info of await readSessionInfos(context, some.map(context.keysOf))) if (wanted(info)) yield info;
+}
+
+/** Yields the ids of the sessions of a tenant, each once. */
+async function* readAllIds(
+  context: ListContext,
+  closed: boolean,
+  kept: ReadonlyMap<string, unknown>,
+): AsyncGenerator<string[]> {
   const seen = new Set<string>();
   const keys = tenantKeys(context.namespace, context.tenant);
   for (const index of closed ? [keys.index, keys.closed] : [keys.index]) {
@@ -85,12 +104,19 @@ async function* listOfTenant(context: ListContext, { state, labels, all }: Filte
       // A scan may return a member twice, and a closed session stays in the first index for a while.
       const fresh = ids.filter((id) => !seen.has(id));
       for (const id of fresh) seen.add(id);
-      for (const info of await readSessionInfos(context, fresh.map(context.keysOf))) if (wanted(info)) yield info;
+      yield fresh;
     }
   }
   // Closed sessions of which a host keeps a container, and that neither index has returned.
-  const others = [...kept.keys()].filter((id) => !seen.has(id));
-  for (const info of await readSessionInfos(context, others.map(context.keysOf))) if (wanted(info)) yield info;
+  yield [...kept.keys()].filter((id) => !seen.has(id));
+}
+
+/** Yields the ids after one, in their order. Redis has no index in this order, so all ids are read first. */
+async function* sortedAfter(after: string, ids: AsyncIterable<string[]>): AsyncGenerator<string[]> {
+  const later: string[] = [];
+  for await (const some of ids) later.push(...some.filter((id) => id > after));
+  later.sort();
+  for (let at = 0; at < later.length; at += PAGE) yield later.slice(at, at + PAGE);
 }
 
 async function* readIds(context: ListContext, index: string): AsyncGenerator<string[]> {

@@ -123,7 +123,8 @@ function toAssembler(last: StoredChunk | null | undefined): ChunkAssembler {
   return assembler;
 }
 
-async function findRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
+/** Reads the record of an entry. Throws RESULT_EXPIRED if it is gone. */
+export async function findRecord(redis: Redis, keys: SessionKeys, entryId: string): Promise<EntryRecord> {
   const record = await readRecord(redis, keys, entryId);
   if (record === undefined) throw resultExpired(toCommandId(keys.session, entryId));
   return record;
