@@ -152,6 +152,25 @@ describe('an agent of LangChain', () => {
     expect(storedIn(checkpointer)).not.toContain(open?.id);
   });
 
+  test('runs a command once when its step is repeated after a crash', async () => {
+    let isDown = true;
+    // Fails after the tool, as if the process had ended before the checkpoint of the step was stored.
+    const crash = createMiddleware({
+      name: 'Crash',
+      wrapToolCall: async (request, handler) => {
+        const reply = await handler(request);
+        if (isDown) throw new Error('The process ended.');
+        return reply;
+      },
+    });
+    const model = scripted(() => [[{ command: 'echo ran >> runs; cat runs' }]]);
+    const agent = createAgent({ model, checkpointer: new MemorySaver(), middleware: [middleware(), crash] });
+    const config = { configurable: { thread_id: 'crashed' } };
+    await expect(agent.invoke(ask(), config)).rejects.toThrow('The process ended.');
+    isDown = false;
+    expect(textsOf(await agent.invoke(null, config))).toEqual(['ran']);
+  });
+
   test('goes on in a session that its last run kept open', async () => {
     const model = scripted(() => [[{ command: 'count=1' }], [], [{ command: 'echo "count: $count"' }]]);
     const agent = createAgent({ model, checkpointer: new MemorySaver(), middleware: [middleware({ keepOpen: true })] });
