@@ -89,6 +89,38 @@ line' && : > 'é "q" \\ $(x)' && chmod 640 file && touch -d 2024-05-06T07:08:09Z
     }
   });
 
+  test('copy a directory as a tar into another one, with links and modes', async () => {
+    await session.run('mkdir -p tar/sub && cd tar && printf abc > sub/small && ln -s sub/small link && chmod 500 sub');
+    await session.run('head -c 1500000 /dev/urandom > large; chmod 4751 large; cd ..');
+    await session.files.writeTar('/workspace/copy/of', session.files.readTar('/workspace/tar'));
+    expect(await session.run('diff -r tar copy/of && cd copy/of && stat -c "%a %N" sub link large; cd ../..')).toEqual(
+      expect.objectContaining({ stdout: "500 'sub'\n777 'link' -> 'sub/small'\n751 'large'\n" }),
+    );
+    // A tar of GNU tar without the directories of its file.
+    await session.run('mkdir -p new/in && printf here > new/in/it && tar -cf made.tar new/in/it');
+    await session.files.writeTar('/workspace/copy/of', session.files.stream('/workspace/made.tar'));
+    expect(await session.files.readText('/workspace/copy/of/new/in/it')).toBe('here');
+    await expect(Array.fromAsync(session.files.readTar('/workspace/none'))).rejects.toMatchObject({
+      code: 'FILE_NOT_FOUND',
+    });
+  });
+
+  test('read a range of a file, with the size of the whole', async () => {
+    await session.run('seq -w 0 199999 > numbers');
+    const { size, mode, contents } = await session.files.open('/workspace/numbers', {
+      offset: 700_000,
+      length: 700_000,
+    });
+    expect([size, mode]).toEqual([1_400_000, 0o644]);
+    const read = Buffer.concat(await Array.fromAsync(contents)).toString();
+    expect([read.length, read.slice(0, 14), read.slice(-7)]).toEqual([700_000, '100000\n100001\n', '199999\n']);
+    const last = session.files.stream('/workspace/numbers', { offset: 1_399_993 });
+    expect(Buffer.concat(await Array.fromAsync(last)).toString()).toBe('199999\n');
+    await expect(session.files.open('/workspace/numbers', { offset: -1 })).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+    });
+  });
+
   test('remove files and whole directories', async () => {
     await session.run('mkdir -p gone/deep/er && touch gone/deep/er/f gone/f');
     await session.files.remove('/workspace/gone/f');

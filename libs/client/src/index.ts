@@ -124,7 +124,9 @@ export type {
   FileOptions,
   Files,
   ListOptions,
+  OpenedFile,
   RemoveOptions,
+  StreamOptions,
   TransferOptions,
   TransferProgress,
 } from './files/files.ts';

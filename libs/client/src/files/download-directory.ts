@@ -1,10 +1,12 @@
 import { posix } from 'node:path';
 import type { FileRecord, FileReply } from '@shellfleet/protocol';
+import { notCopied } from './copied-name.ts';
 import { readParts } from './file-parts.ts';
 import { doStep, type FileSteps, SameSandbox } from './file-steps.ts';
 import type { TransferOptions } from './files.ts';
 import { toLocalError } from './local-error.ts';
-import { LocalTree, notCopied } from './local-tree.ts';
+import type { LocalFile } from './local-file.ts';
+import { LocalTree } from './local-tree.ts';
 import type { Progress } from './progress.ts';
 import { walk } from './walk.ts';
 
@@ -22,18 +24,48 @@ export async function downloadDirectory(
   progress: Progress,
   { signal }: TransferOptions,
 ): Promise<void> {
-  const copy = new DirectoryCopy(steps, path, localPath, progress, signal);
   try {
-    await copy.run();
+    await copyDirectory(steps, path, new LocalTree(localPath, path), progress, signal);
   } catch (error) {
     throw toLocalError(localPath, error);
   }
 }
 
+/** What is known of a file before it is copied. Its size is exact unless it changes meanwhile. */
+export interface CopiedFile {
+  size: number;
+  mode: number;
+  modifiedAt: Date;
+}
+
+/** What a directory of a sandbox is copied to. Names are relative to it, and are not trusted. */
+export interface CopyTarget {
+  /** Begins the directory itself. */
+  begin(mode: number): Promise<void>;
+  /** Throws FILE_DENIED or PATH_INVALID for a name that is not copied. */
+  check(name: string): Promise<unknown>;
+  makeDirectory(name: string, mode: number, modifiedAt: Date): Promise<void>;
+  /** Opens a file, whose name was checked, for writing. */
+  openFile(name: string, about: CopiedFile): Promise<LocalFile>;
+  addLink(name: string, target: string): Promise<void>;
+  finish(): Promise<void>;
+}
+
+/** Copies a directory of the sandbox, with several files under way at the same time. */
+export async function copyDirectory(
+  steps: FileSteps,
+  path: string,
+  target: CopyTarget,
+  progress: Progress,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await new DirectoryCopy(steps, path, target, progress, signal).run();
+}
+
 class DirectoryCopy {
   readonly #steps: FileSteps;
   readonly #path: string;
-  readonly #tree: LocalTree;
+  readonly #tree: CopyTarget;
   readonly #progress: Progress;
   readonly #signal: AbortSignal | undefined;
   readonly #sandbox: SameSandbox;
@@ -41,10 +73,10 @@ class DirectoryCopy {
   #batch: FileRecord[] = [];
   #batchBytes = 0;
 
-  constructor(steps: FileSteps, path: string, localPath: string, progress: Progress, signal: AbortSignal | undefined) {
+  constructor(steps: FileSteps, path: string, tree: CopyTarget, progress: Progress, signal: AbortSignal | undefined) {
     this.#steps = steps;
     this.#path = path;
-    this.#tree = new LocalTree(localPath, path);
+    this.#tree = tree;
     this.#progress = progress;
     this.#signal = signal;
     this.#sandbox = new SameSandbox(path);
@@ -67,7 +99,7 @@ class DirectoryCopy {
     switch (record.type) {
       case 'directory':
         if (record.unreadable) throw notCopied(this.#sandboxPath(record), UNREADABLE);
-        await this.#tree.makeDirectory(record.name, record.mode);
+        await this.#tree.makeDirectory(record.name, record.mode, timeOf(record));
         break;
       case 'symlink':
         await this.#tree.addLink(record.name, record.target ?? '');
@@ -82,13 +114,13 @@ class DirectoryCopy {
   }
 
   async #copyLarge(record: FileRecord): Promise<void> {
-    let file: Awaited<ReturnType<LocalTree['openFile']>> | undefined;
+    let file: LocalFile | undefined;
     let mode = record.mode;
     try {
       const from = { signal: this.#signal, sandbox: this.#sandbox };
       for await (const part of readParts(this.#steps, this.#sandboxPath(record), from)) {
-        file ??= await this.#tree.openFile(record.name);
         mode = part.mode;
+        file ??= await this.#tree.openFile(record.name, { size: part.size, mode, modifiedAt: timeOf(record) });
         await file.write(part.data);
         this.#progress.add(part.data.byteLength, 0);
       }
@@ -132,7 +164,8 @@ class DirectoryCopy {
     switch (file?.state) {
       case 'read': {
         const data = Buffer.from(file.data, 'base64');
-        const written = await this.#tree.openFile(record.name);
+        const about = { size: data.byteLength, mode: file.mode, modifiedAt: timeOf(record) };
+        const written = await this.#tree.openFile(record.name, about);
         try {
           await written.write(data);
           await written.finish(file.mode);
@@ -156,3 +189,5 @@ class DirectoryCopy {
     return posix.join(this.#path, name);
   }
 }
+
+const timeOf = ({ modifiedAt }: FileRecord) => new Date(modifiedAt);

@@ -5,6 +5,8 @@ import { doStep, SameSandbox } from './file-steps.ts';
 
 /** Most bytes of a file in one step. */
 export const PART_BYTES = 524_288;
+/** Parts of a file that are requested at the same time. */
+const READ_AHEAD = 3;
 
 export interface Part {
   data: Buffer;
@@ -18,19 +20,52 @@ export interface ReadPart {
   mode: number;
 }
 
-/** Yields the file part by part. A part that is not full is the last. Every part must be from `sandbox`. */
+/** Which part of a file is read, in bytes. */
+interface FileRange {
+  offset: number;
+  length: number;
+}
+
+const WHOLE_FILE: FileRange = { offset: 0, length: Number.POSITIVE_INFINITY };
+
+interface ReadOptions {
+  signal?: AbortSignal | undefined;
+  sandbox?: SameSandbox;
+  range?: FileRange;
+}
+
+/**
+ * Yields the file part by part, at least one. A part that is not full is the last. Every part must be from `sandbox`.
+ * Within the known size of the file, some parts are requested before the earlier ones are there.
+ */
 export async function* readParts(
   steps: FileSteps,
   path: string,
-  { signal, sandbox = new SameSandbox(path) }: { signal?: AbortSignal | undefined; sandbox?: SameSandbox } = {},
+  { signal, sandbox = new SameSandbox(path), range = WHOLE_FILE }: ReadOptions = {},
 ): AsyncGenerator<ReadPart> {
-  for (let offset = 0; ; offset += PART_BYTES) {
-    signal?.throwIfAborted();
-    const step = sandbox.check(await doStep(steps, { name: 'read', path, offset, length: PART_BYTES }));
+  const end = range.offset + range.length;
+  const lengthAt = (offset: number) => Math.min(PART_BYTES, end - offset);
+  const read = async (offset: number): Promise<ReadPart> => {
+    const step = sandbox.check(await doStep(steps, { name: 'read', path, offset, length: lengthAt(offset) }));
     const { data = '', size = 0, mode = 0o644 } = step;
-    const part = Buffer.from(data, 'base64');
-    yield { data: part, size, mode };
-    if (part.byteLength < PART_BYTES || offset + PART_BYTES === size) return;
+    return { data: Buffer.from(data, 'base64'), size, mode };
+  };
+  const ahead: Promise<ReadPart>[] = [];
+  let requested = range.offset;
+  let known = 0;
+  for (let offset = range.offset; ; offset += PART_BYTES) {
+    signal?.throwIfAborted();
+    while (ahead.length === 0 || (ahead.length < READ_AHEAD && requested < Math.min(known, end))) {
+      const part = read(requested);
+      part.catch(() => {});
+      ahead.push(part);
+      requested += PART_BYTES;
+    }
+    const part = (await ahead.shift()) as ReadPart;
+    known = part.size;
+    yield part;
+    const next = offset + PART_BYTES;
+    if (part.data.byteLength < lengthAt(offset) || next === part.size || next >= end) return;
   }
 }
 

@@ -19,6 +19,23 @@ export interface ListOptions extends FileOptions {
   glob?: boolean | undefined;
 }
 
+export interface StreamOptions extends Omit<FileOptions, 'ordered'> {
+  /** First byte that is read. Default: 0. */
+  offset?: number | undefined;
+  /** Most bytes that are read. Default: all that follow. */
+  length?: number | undefined;
+}
+
+/** A file that is being read. */
+export interface OpenedFile {
+  /** Size of the whole file. */
+  size: number;
+  /** Permission bits, such as 0o644. */
+  mode: number;
+  /** The contents of the range, which is read while they are taken. */
+  contents: AsyncIterable<Uint8Array>;
+}
+
 export interface TransferProgress {
   /** Bytes of file contents, so far. */
   bytes: number;
@@ -48,8 +65,22 @@ export interface Files {
   read(path: string, options?: FileOptions): Promise<Uint8Array>;
   /** Reads the whole file as UTF-8; invalid bytes become U+FFFD. Limits as `read`. */
   readText(path: string, options?: FileOptions): Promise<string>;
-  /** Yields the file piece by piece. The file may have any size. */
-  stream(path: string, options?: Omit<FileOptions, 'ordered'>): AsyncIterable<Uint8Array>;
+  /** Yields the file, or a range of it, piece by piece. The file may have any size. */
+  stream(path: string, options?: StreamOptions): AsyncIterable<Uint8Array>;
+  /** Begins to read a file, or a range of it: resolves with its size before its contents are read. */
+  open(path: string, options?: StreamOptions): Promise<OpenedFile>;
+  /**
+   * Yields a directory as a tar, in bounded memory: names relative to the directory, which itself is `./`, permission
+   * bits (not setuid, setgid and sticky) and times. Symbolic links stay links and come last. Rejects with FILE_DENIED
+   * for other kinds of files, and for a file that changes meanwhile.
+   */
+  readTar(path: string, options?: Omit<FileOptions, 'ordered'>): AsyncIterable<Uint8Array>;
+  /**
+   * Writes the contents of a tar to a directory, as `upload` writes a local one, in bounded memory. Rejects with
+   * FILE_DENIED for names that lead out of the directory and for other kinds than files, directories and symbolic
+   * links, and with COMMAND_INVALID for something that is no complete tar. What came before it then stays.
+   */
+  writeTar(path: string, tar: AsyncIterable<Uint8Array>, options?: FileOptions): Promise<void>;
   /** Writes the whole file in one step, and creates missing parent directories. A replaced file keeps its mode. */
   write(path: string, data: string | Uint8Array | AsyncIterable<Uint8Array>, options?: FileOptions): Promise<void>;
   /**

@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, symlink, unlink } from 'node:fs/promises';
-import { dirname, join, posix } from 'node:path';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { dirname, join } from 'node:path';
+import { checkCopiedName } from './copied-name.ts';
 import { localDenied } from './local-error.ts';
 import { type LocalFile, PERMISSIONS, replaceFile, statIfThere } from './local-file.ts';
 
@@ -36,8 +36,7 @@ export class LocalTree {
 
   /** Returns the local path of a name, after the checks of DOWN-1. Throws FILE_DENIED or PATH_INVALID. */
   async check(name: string): Promise<string> {
-    if (name.includes('\uFFFD')) throw notCopied(posix.join(this.#source, name), 'has a name that is not UTF-8');
-    if (!isPlain(name)) throw notCopied(`${this.#source}/${name}`, 'is no name below that directory');
+    checkCopiedName(name, this.#source);
     const local = this.#toLocal(name);
     const parent = dirname(local);
     if (parent !== this.#checked) {
@@ -103,15 +102,4 @@ export class LocalTree {
     else if (found !== undefined) throw localDenied(local, 'is in the way of a symbolic link');
     await symlink(target, local);
   }
-}
-
-/** Tells whether a name has only plain parts: not empty, `.` or `..`, nor special on this machine. */
-function isPlain(name: string): boolean {
-  if (name.includes('\0') || (process.platform === 'win32' && /[\\:]/.test(name))) return false;
-  return name.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
-}
-
-/** Returns the error of something that cannot be copied, so that nothing of its directory is. */
-export function notCopied(path: string, why: string): ShellfleetError {
-  return new ShellfleetError('FILE_DENIED', `${path} ${why}, so the directory is not copied.`, { path });
 }

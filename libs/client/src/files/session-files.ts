@@ -28,20 +28,33 @@ import {
   toParts,
 } from './file-parts.ts';
 import { type DoneStep, doStep, type FileSteps, parseSandboxPath } from './file-steps.ts';
-import type { FileOptions, Files, ListOptions, RemoveOptions, TransferOptions } from './files.ts';
+import type {
+  FileOptions,
+  Files,
+  ListOptions,
+  OpenedFile,
+  RemoveOptions,
+  StreamOptions,
+  TransferOptions,
+} from './files.ts';
 import { parseGlob } from './glob.ts';
 import { toLocalError } from './local-error.ts';
 import { openLocalFile, PERMISSIONS, readLocalFile } from './local-file.ts';
 import { Progress } from './progress.ts';
+import { readTar } from './read-tar.ts';
 import { orderedSteps } from './run-operation.ts';
 import { type BesideContext, StepsBeside } from './steps-beside.ts';
 import { uploadDirectory } from './upload-directory.ts';
 import { walk } from './walk.ts';
+import { writeTar } from './write-tar.ts';
 
 /** Limit of `read`, which holds the whole file in memory. `download` has no limit. */
 const READ_BYTES = 268_435_456;
 
 const CLIENT = { kind: SpanKind.CLIENT } as const;
+
+const bytes = z.int('must be a whole number of bytes').min(0, 'must not be negative');
+const rangeSchema = z.object({ offset: bytes, length: bytes });
 
 const modeSchema = z.object({ mode: z.number().int().min(0).max(0o7777) });
 
@@ -83,9 +96,34 @@ export class SessionFiles implements Files {
     return Buffer.from(await this.read(path, options)).toString('utf8');
   }
 
-  async *stream(path: string, options: Omit<FileOptions, 'ordered'> = {}): AsyncGenerator<Uint8Array> {
-    const steps = this.#beside.of(options);
-    for await (const { data } of readParts(steps, parseSandboxPath(path), { signal: options.signal })) yield data;
+  async *stream(path: string, options: StreamOptions = {}): AsyncGenerator<Uint8Array> {
+    for await (const { data } of this.#parts(path, options)) yield data;
+  }
+
+  async open(path: string, options: StreamOptions = {}): Promise<OpenedFile> {
+    const parts = this.#parts(path, options);
+    const first = (await parts.next()).value as ReadPart;
+    const contents = async function* () {
+      yield first.data;
+      for await (const { data } of parts) yield data;
+    };
+    return { size: first.size, mode: first.mode, contents: contents() };
+  }
+
+  /** Yields at least one part. */
+  #parts(path: string, { offset = 0, length = Number.MAX_SAFE_INTEGER, ...options }: StreamOptions) {
+    const parsed = parseSandboxPath(path);
+    const range = parseOrThrow(rangeSchema, { offset, length }, 'COMMAND_INVALID', `The range of ${parsed}`);
+    return readParts(this.#beside.of(options), parsed, { signal: options.signal, range });
+  }
+
+  async *readTar(path: string, options: Omit<FileOptions, 'ordered'> = {}): AsyncGenerator<Uint8Array> {
+    yield* readTar(this.#beside.of(options), parseSandboxPath(path), options.signal);
+  }
+
+  async writeTar(path: string, tar: AsyncIterable<Uint8Array>, options: FileOptions = {}): Promise<void> {
+    const parsed = parseSandboxPath(path);
+    await this.#inPlace('upload', options, (steps) => writeTar(steps, parsed, tar, this.#nextId, options.signal));
   }
 
   async write(
