@@ -35,6 +35,7 @@ const violations: [...Seed, message: RegExp][] = [
   ['apps/worker/src/b.ts', "import type { Fleet } from '@shellfleet/client';", workspace],
   ['apps/producer/src/a.ts', "export * from '@shellfleet/worker';", workspace],
   ['apps/api/src/a.ts', "import '@shellfleet/redis';", workspace],
+  ['apps/mcp/src/a.ts', "import '@shellfleet/worker';", workspace],
   ['infra/setup/src/a.ts', "await import('@shellfleet/client');", workspace],
   ['libs/vendor/src/a.ts', "import '@shellfleet/protocol';", workspace],
   ['examples/npm-packages/src/a.ts', "import '@shellfleet/mailbox';", workspace],
@@ -78,6 +79,7 @@ const allowed: Seed[] = [
   ['apps/worker/src/config/config.ts', 'export const level = process.env.LEVEL;'],
   ['apps/producer/src/main.ts', 'await main(process.env);'],
   ['apps/api/src/z.ts', "import '@shellfleet/access';\nimport '@shellfleet/client';"],
+  ['apps/mcp/src/z.ts', "import '@shellfleet/access';\nimport '@shellfleet/client';"],
   ['apps/worker/src/z.ts', 'await redis.hdel(fleet.owners, member);\nawait redis.hget(fleet.owners, member);'],
   [
     'infra/setup/src/z.ts',

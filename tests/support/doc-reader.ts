@@ -12,6 +12,7 @@ const node = ['--conditions=@shellfleet/source', '--no-warnings'];
 /** Packages that the programs of the documents import. */
 const packages = [
   '@shellfleet/client',
+  '@modelcontextprotocol/client',
   '@shellfleet/langchain',
   '@shellfleet/policy',
   '@shellfleet/protocol',

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { openAccess } from '@shellfleet/access';
+import { type ConnectFleet, openAccess } from '@shellfleet/access';
 import { Fleet } from '@shellfleet/client';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';

@@ -96,6 +96,7 @@ export type {
 } from '@shellfleet/protocol';
 export { DEFAULTS, isShellfleetError, OUTPUT_PROFILES, ShellfleetError, TIMEOUT_PROFILES } from '@shellfleet/protocol';
 export type { Approvals, ApproveOptions, DenyOptions } from './approvals/approvals.ts';
+export { describePattern, describeQuestion } from './approvals/describe-question.ts';
 export type { ApprovalFilter } from './approvals/list-approvals.ts';
 export type { Batch, BatchEvents, Tasks } from './batch/batch.ts';
 export type { BatchOptions, BatchTotals } from './batch/batch-options.ts';
@@ -139,7 +140,7 @@ export type { PruneImagesOptions, PullImageOptions } from './hosts/host-images.t
 export type { HostLogLine, HostLogOptions } from './hosts/host-log.ts';
 export type { ApiKeys } from './keys/api-keys.ts';
 export type { CreatedApiKey, CreateKeyOptions } from './keys/create-key.ts';
-export { type ModelText, type ModelTextOptions, toModelText } from './model-text.ts';
+export { type ModelText, type ModelTextOptions, markStderr, toModelText } from './model-text.ts';
 export type { FleetEventOptions } from './read/fleet-events.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';

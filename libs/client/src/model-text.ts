@@ -78,7 +78,7 @@ function headline(result: Result, { timeoutMs: given }: ModelTextOptions): strin
 
 function body(result: Result, { output = {} }: ModelTextOptions): string[] {
   if (result.blocked !== undefined) return [];
-  const text = markedText(result, output.keep).trimEnd();
+  const text = markStderr(result, output.keep).trimEnd();
   // For other outcomes than success and failure the headline is enough.
   if (text === '') return ['success', 'failure'].includes(result.outcome) ? ['<no output>'] : [];
   return [text, ...cuts(result, output)];
@@ -128,7 +128,10 @@ function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): strin
  * Merges both streams with stderr marked, in the order in which the output was received, or stdout first if that order
  * is not known.
  */
-function markedText(result: Result, keep: 'head' | 'tail' | 'head-tail' | undefined): string {
+export function markStderr(
+  result: Pick<Result, 'stdout' | 'stderr' | 'output' | 'truncated'>,
+  keep?: 'head' | 'tail' | 'head-tail',
+): string {
   // A truncation marker at the end would repeat the notes that follow it.
   const bare = (text: string) => (isCut(result) && keep === 'head' ? text.replace(MARKER_AT_END, '') : text);
   const [stdout, stderr] = [linesOf(bare(result.stdout)), linesOf(bare(result.stderr))];
@@ -159,7 +162,7 @@ function attribute(merged: string[], stdout: string[], stderr: string[], isCut: 
 
 const MARKER_AT_END = /\n?\[\.\.\. \d+ bytes, \d+ lines omitted \.\.\.\]$/;
 const mark = (line: string) => `[stderr] ${line}`;
-const isCut = ({ truncated }: Result) => truncated.lines || truncated.bytes;
+const isCut = ({ truncated }: Pick<Result, 'truncated'>) => truncated.lines || truncated.bytes;
 
 function linesOf(text: string): string[] {
   if (text === '') return [];

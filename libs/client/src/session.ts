@@ -1,5 +1,11 @@
 import { CallOrder } from '@shellfleet/concurrency';
-import { type Result, type SessionEvent, type SessionInfo, ShellfleetError } from '@shellfleet/protocol';
+import {
+  type Result,
+  type SessionEvent,
+  type SessionInfo,
+  type SessionSpec,
+  ShellfleetError,
+} from '@shellfleet/protocol';
 import { Command, type FollowOptions } from './command.ts';
 import type { Files } from './files/files.ts';
 import { throwUnlessDone } from './files/run-operation.ts';
@@ -46,6 +52,11 @@ export class Session implements AsyncDisposable {
     this.id = open.id;
     this.isNew = open.created;
     this.files = new SessionFiles(view, open, this.#order);
+  }
+
+  /** Spec of the session, with its defaults and secrets. Throws SEAL_KEY_UNKNOWN if this process cannot open it. */
+  get spec(): SessionSpec {
+    return this.#open.spec;
   }
 
   /**

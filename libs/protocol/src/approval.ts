@@ -20,7 +20,7 @@ export interface RejectedQuestions {
    */
   requestPermissions?: boolean | undefined;
   /**
-   * Questions that a tool asks. They are not passed on to a person yet, so `true` is refused.
+   * Questions that the person at an MCP client would answer there. They still wait, for an answer by other means.
    * @default false
    */
   mcpElicitations?: boolean | undefined;
@@ -45,19 +45,22 @@ export const ASK_BY_DEFAULT = ['unreadable', 'sandboxed'] as const;
 export type AskByDefault = (typeof ASK_BY_DEFAULT)[number];
 
 const flag = () => z.boolean('must be true or false').default(false);
-/** A kind of question that nothing asks yet. It cannot be rejected, because that would have no effect. */
-const unread = (kind: string) =>
-  flag().refine((set) => !set, `cannot be true: nothing asks ${kind} yet, so there is nothing to refuse. Leave it out`);
+/** Commands do not ask for more permissions yet. To reject such questions would have no effect. */
+const unreadSchema = flag().refine(
+  (set) => !set,
+  'cannot be true: nothing asks for more permissions yet, so there is nothing to refuse. Leave it out',
+);
 const rejectedQuestionsSchema = z
   .strictObject(
     {
       sandboxApproval: flag().meta({ description: 'Questions about leaving the sandbox.' }),
       rules: flag().meta({ description: 'Questions that a `prompt` rule asks.' }),
-      requestPermissions: unread('for more permissions').meta({
+      requestPermissions: unreadSchema.meta({
         description: 'Questions about more permissions. No command asks them yet, so `true` is refused.',
       }),
-      mcpElicitations: unread("a tool's questions").meta({
-        description: 'Questions that a tool asks. They are not passed on to a person yet, so `true` is refused.',
+      mcpElicitations: flag().meta({
+        description:
+          'Questions that the person at an MCP client would answer there. They still wait, for an answer by other means.',
       }),
     },
     'must be an object of sandboxApproval, rules, requestPermissions, mcpElicitations',

@@ -38,6 +38,7 @@ export * from './log-fields.ts';
 export * from './metrics.ts';
 export * from './output-profiles.ts';
 export * from './prefix-rule.ts';
+export * from './printable.ts';
 export * from './quote-word.ts';
 export * from './read-lines.ts';
 export * from './receipt.ts';

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
-import { type OidcSettings, toOidcSettings } from '@shellfleet/access';
+import { isLoopback, type OidcSettings, toOidcSettings } from '@shellfleet/access';
 import { readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { API_SETTINGS, type SettingValues } from './settings.ts';
@@ -83,6 +82,3 @@ function readPem(name: string, path: string): Buffer {
     throw new ApiConfigError(`${name}: cannot read ${path} (${(error as NodeJS.ErrnoException).code})`);
   }
 }
-
-const isLoopback = (host: string) =>
-  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));

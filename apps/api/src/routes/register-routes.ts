@@ -1,7 +1,7 @@
 import { context } from '@opentelemetry/api';
+import type { Fleets } from '@shellfleet/access';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { requireScope } from '../access/authorize.ts';
-import type { Fleets } from '../fleets/fleets.ts';
 import { traceContextOf } from '../guards/trace.ts';
 import { HttpProblem } from '../problems/http-problem.ts';
 import type { OpenWork } from '../streams/open-work.ts';

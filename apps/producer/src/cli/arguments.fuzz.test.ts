@@ -1,9 +1,9 @@
+import { toPrintable } from '@shellfleet/protocol';
 import { fuzzText } from '@shellfleet/protocol/test-support';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addCommandFlags, toRunOptions } from './command-flags.ts';
 import { parseDetachKeys } from './detach-keys.ts';
-import { toPrintable } from './printable.ts';
 import { toSpec } from './session-flags.ts';
 import { parseCount, parseDuration, parseSize } from './units.ts';
 

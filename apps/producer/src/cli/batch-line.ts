@@ -1,5 +1,5 @@
 import type { BatchProgress, Result, TaskResult } from '@shellfleet/client';
-import { toPrintable } from './printable.ts';
+import { toPrintable } from '@shellfleet/protocol';
 
 /** Returns the line about a task that has ended. */
 export function describeTask({ id, outcome, passed, score, results, grade, error, durationMs }: TaskResult): string {

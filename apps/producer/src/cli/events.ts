@@ -1,8 +1,8 @@
 import type { FleetEvent } from '@shellfleet/client';
+import { toPrintable } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
-import { toPrintable } from './printable.ts';
 import { parseTime } from './units.ts';
 
 interface Flags {

@@ -9,6 +9,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64',
     'shellfleet worker --join join.json',
   ],
+  mcp: ['shellfleet mcp', 'shellfleet mcp --session work --image node:24 --approval on-request'],
   exec: [
     "shellfleet exec build -- 'cd /workspace && make'",
     'shellfleet exec build ls -la /',

@@ -1,7 +1,6 @@
 import type { HostLogLine } from '@shellfleet/client';
-import { tryJson } from '@shellfleet/protocol';
+import { toPrintable, tryJson } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
-import { toPrintable } from './printable.ts';
 import { parseTime } from './units.ts';
 
 interface Flags {

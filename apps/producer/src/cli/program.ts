@@ -1,10 +1,9 @@
-import { ensureShellfleetError, isOn, ShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, isOn, ShellfleetError, toPrintable } from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { createVerbContext } from './context.ts';
 import { EXIT_OWN_FAILURE, EXIT_USAGE, exitCodeOfError } from './exit-codes.ts';
 import { addExamples, configureHelp, leafVerbs } from './help.ts';
-import { toPrintable } from './printable.ts';
 import { endOptionsAtScript, firstOperand, takesScript } from './script-words.ts';
 import { showWarnings } from './show-warnings.ts';
 import { CliOutput } from './terminal.ts';

@@ -9,9 +9,8 @@ import {
   patternText,
   type Segment,
 } from '@shellfleet/policy';
-import { type ApprovalPolicy, type AskByDefault, ShellfleetError } from '@shellfleet/protocol';
+import { type ApprovalPolicy, type AskByDefault, ShellfleetError, toPrintable } from '@shellfleet/protocol';
 import type { Context } from './context.ts';
-import { toPrintable } from './printable.ts';
 import { toScript } from './script-words.ts';
 
 export interface CheckFlags {

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { abortable } from '@shellfleet/concurrency';
-import { ensureShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, toPrintable } from '@shellfleet/protocol';
 import pc from 'picocolors';
 import type { Config } from '../config.ts';
-import { toPrintable } from './printable.ts';
 
 /** Output of the command line: requested data on stdout, messages for a person on stderr. */
 export class CliOutput {

@@ -1,10 +1,9 @@
 import { ShellfleetError } from '@shellfleet/client';
-import { fromWireResult, type Outcome, type WireResult } from '@shellfleet/protocol';
+import { fromWireResult, type Outcome, toPrintable, type WireResult } from '@shellfleet/protocol';
 import { sampleResult } from '@shellfleet/protocol/test-support';
 import { describe, expect, test } from 'vitest';
 import { DetachKeys, parseDetachKeys } from './detach-keys.ts';
 import { exitCodeOfError, exitCodeOfResult } from './exit-codes.ts';
-import { toPrintable } from './printable.ts';
 import { toScript } from './script-words.ts';
 import { TerminalModes } from './terminal-modes.ts';
 import { parseCount, parseDuration, parseSize } from './units.ts';

@@ -1,8 +1,7 @@
-import type { Approval, ApprovalScope } from '@shellfleet/client';
+import { type Approval, type ApprovalScope, describeQuestion } from '@shellfleet/client';
+import { toPrintable } from '@shellfleet/protocol';
 import type { KeyPress } from '../full-screen.ts';
-import { toPrintable } from '../printable.ts';
 import { type ScreenLine, wrapLines } from '../wrap-lines.ts';
-import { describeQuestion } from './describe-question.ts';
 import { drawList, fill, type Listed } from './draw-list.ts';
 import { describeEnd, describeScope, firstLineOf, isSame } from './screen-texts.ts';
 

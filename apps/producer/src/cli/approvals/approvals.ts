@@ -1,10 +1,9 @@
-import type { Approval, ApprovalScope } from '@shellfleet/client';
+import { type Approval, type ApprovalScope, describePattern } from '@shellfleet/client';
 import { APPROVAL_SCOPES, DEFAULTS } from '@shellfleet/protocol';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from '../command-flags.ts';
 import type { Context } from '../context.ts';
 import { canShowFullScreen } from '../full-screen.ts';
-import { describePattern } from './describe-question.ts';
 import { printChanges } from './print-changes.ts';
 import { askersOf, firstLineOf } from './screen-texts.ts';
 import { watchAtTerminal } from './watch-at-terminal.ts';

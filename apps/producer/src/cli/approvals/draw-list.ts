@@ -1,5 +1,5 @@
 import type { Approval } from '@shellfleet/client';
-import { toPrintable } from '../printable.ts';
+import { toPrintable } from '@shellfleet/protocol';
 import { cutText, type ScreenLine, wrapLines } from '../wrap-lines.ts';
 import { askersOf, describeCount, firstLineOf } from './screen-texts.ts';
 

@@ -1,7 +1,6 @@
-import type { Approval, Fleet } from '@shellfleet/client';
+import { type Approval, describeQuestion, type Fleet } from '@shellfleet/client';
 import { DEFAULTS } from '@shellfleet/protocol';
 import type { CliOutput } from '../terminal.ts';
-import { describeQuestion } from './describe-question.ts';
 
 /**
  * Prints each question with the commands that answer it, and a line for each later change. Ends when stdout has no

@@ -1,7 +1,5 @@
-import type { Approval, ApprovalScope } from '@shellfleet/client';
-import { toCanonicalJson } from '@shellfleet/protocol';
-import { toPrintable } from '../printable.ts';
-import { describePattern } from './describe-question.ts';
+import { type Approval, type ApprovalScope, describePattern } from '@shellfleet/client';
+import { toCanonicalJson, toPrintable } from '@shellfleet/protocol';
 
 export function describeCount(count: number, tenant: string): string {
   const of = `of the tenant ${tenant}`;

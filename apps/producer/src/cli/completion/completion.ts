@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { toPrintable } from '@shellfleet/protocol';
 import { Argument, type Command } from 'commander';
 import type { Context } from '../context.ts';
-import { toPrintable } from '../printable.ts';
 import { type Candidate, type Completion, completeWords } from './complete-words.ts';
 import { nameCandidates } from './name-candidates.ts';
 import { COMPLETION_SCRIPTS } from './shell-scripts.ts';

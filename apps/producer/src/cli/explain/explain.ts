@@ -1,9 +1,9 @@
 import type { Fleet, Command as FleetCommand, ReceiptStep, Result, Session } from '@shellfleet/client';
+import { toPrintable } from '@shellfleet/protocol';
 import type { Command } from 'commander';
 import { jsonFlag } from '../command-flags.ts';
 import type { Context } from '../context.ts';
 import { findById } from '../find-by-id.ts';
-import { toPrintable } from '../printable.ts';
 import type { CliOutput } from '../terminal.ts';
 import { describeMs } from '../units.ts';
 import { describeReceipt } from './describe-receipt.ts';

@@ -1,6 +1,6 @@
 import type { FleetLoad, HostInfo } from '@shellfleet/client';
+import { toPrintable } from '@shellfleet/protocol';
 import { stateOf, whyClosed } from '../describe-host.ts';
-import { toPrintable } from '../printable.ts';
 import { describeSize } from '../units.ts';
 import { type Column, cutRow, fitTable } from './fit-table.ts';
 

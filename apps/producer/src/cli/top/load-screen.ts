@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FleetLoad } from '@shellfleet/client';
-import { ensureShellfleetError } from '@shellfleet/protocol';
+import { ensureShellfleetError, toPrintable } from '@shellfleet/protocol';
 import type { KeyPress, Screen, ScreenControls } from '../full-screen.ts';
-import { toPrintable } from '../printable.ts';
 import type { CliOutput } from '../terminal.ts';
 import { drawLoad, type LoadRow } from './draw-load.ts';
 import { cutRow } from './fit-table.ts';

@@ -1,5 +1,5 @@
-import type { Principal } from '@shellfleet/access';
 import type { ConnectOptions, Fleet } from '@shellfleet/client';
+import type { Principal } from './principal.ts';
 
 // FLEETS-1. A tenant and caller have one Fleet. All of them share the connections of the process.
 // FLEETS-2. A Fleet in use is not closed. Unused ones are closed after 10 minutes, and the longest unused ones earlier

@@ -1,4 +1,4 @@
-import type { Approval } from '@shellfleet/client';
+import type { Approval } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { describeQuestion } from './describe-question.ts';
 

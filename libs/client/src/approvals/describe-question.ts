@@ -1,6 +1,5 @@
-import type { Approval, PrefixRule } from '@shellfleet/client';
-import { quoteWord } from '@shellfleet/protocol';
-import { toPrintable } from '../printable.ts';
+import type { Approval, PrefixRule } from '@shellfleet/protocol';
+import { quoteWord, toPrintable } from '@shellfleet/protocol';
 
 /**
  * Describes a question for the person who answers it: script, place, reason, and what the widest answer would allow.

@@ -1,0 +1,3 @@
+export type { StdioIdentity } from './connections/stdio-connection.ts';
+export { serveMcpOverStdio } from './serve-stdio.ts';
+export type { McpSettings } from './settings.ts';

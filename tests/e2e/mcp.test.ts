@@ -1,0 +1,340 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client, type ClientOptions, type ElicitResult } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { Scope } from '@shellfleet/protocol';
+import { checkoutRoot } from '@shellfleet/setup';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { until } from '../support/until.ts';
+
+// The MCP server as clients start it, with the official client.
+
+let stage: TestFleet;
+const opened: Client[] = [];
+
+beforeAll(async () => {
+  stage = await startFleet({ slots: 20 });
+});
+afterAll(async () => {
+  await Promise.all(opened.map((client) => client.close()));
+  await stage?.[Symbol.asyncDispose]();
+});
+
+const environment = (): Record<string, string> => ({
+  PATH: process.env.PATH ?? '',
+  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
+  SHELLFLEET_REDIS_URL: stage.redisUrl,
+  SHELLFLEET_NAMESPACE: stage.namespace,
+  SHELLFLEET_SEAL_KEY: stage.sealKey,
+  SHELLFLEET_STATE_DIR: '/nonexistent',
+});
+
+interface Connecting {
+  args?: string[];
+  env?: Record<string, string>;
+  options?: ClientOptions;
+}
+
+/** Starts a server as a client does, and connects to it. */
+async function connect({ args = [], env = {}, options }: Connecting = {}): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1.0.0' }, options);
+  const command = [process.execPath, '--no-warnings', inject('programs').cli, 'mcp', ...args];
+  const [program = '', ...words] = command;
+  await client.connect(new StdioClientTransport({ command: program, args: words, env: { ...environment(), ...env } }));
+  opened.push(client);
+  return client;
+}
+
+/** A client of the protocol of 2026, in which a server returns what it asks, and the client repeats its call. */
+const modern: ClientOptions = { versionNegotiation: { mode: { pin: '2026-07-28' } } };
+
+type Structured = Record<string, unknown>;
+
+/** Calls a tool. Returns its data, its text, and our code if it failed. */
+async function call(client: Client, name: string, args: Structured = {}, options = {}) {
+  const result = await client.callTool({ name, arguments: args }, options);
+  const [content] = result.content;
+  return {
+    data: (result.structuredContent ?? {}) as Structured,
+    text: content?.type === 'text' ? content.text : '',
+    isError: result.isError ?? false,
+    code: (result._meta?.['shellfleet/error'] as { code?: string } | undefined)?.code,
+  };
+}
+
+describe('the tools of the MCP server', () => {
+  let client: Client;
+  beforeAll(async () => {
+    client = await connect();
+  });
+
+  test('have names, schemas and annotations, and instructions explain the sandbox', async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual([
+      ...['exec', 'poll', 'write_stdin', 'cancel', 'restart_session', 'session_info'],
+      ...['read_file', 'write_file', 'list_files', 'list_tools', 'call_tool'],
+    ]);
+    for (const tool of tools)
+      expect(tool, tool.name).toMatchObject({
+        description: expect.any(String),
+        inputSchema: { type: 'object' },
+        outputSchema: { type: 'object' },
+        annotations: { readOnlyHint: expect.any(Boolean) },
+      });
+    // S2-01
+    expect(client.getInstructions()).toMatch(/escalate and a reason[\s\S]*Secrets are masked/);
+    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual([
+      'work_in_sandbox',
+      'continue_command',
+    ]);
+    const prompt = await client.getPrompt({ name: 'work_in_sandbox', arguments: { task: 'Build it.' } });
+    expect(JSON.stringify(prompt.messages)).toContain('Task: Build it.');
+  });
+
+  test('run commands in the session of the connection, which keeps its state', async () => {
+    const first = await call(client, 'exec', { command: 'cd /tmp && export X=1; echo out; echo err >&2' });
+    expect(first).toMatchObject({
+      isError: false,
+      text: expect.stringContaining('[stderr] err'),
+      data: { status: 'ended', outcome: 'success', exit_code: 0, stdout: 'out\n', stderr: 'err\n', truncated: false },
+    });
+    const second = await call(client, 'exec', { command: 'echo "$X $PWD"; exit 3' });
+    expect(second).toMatchObject({
+      isError: false,
+      text: '1 /tmp\n\nExit code: 3',
+      data: { session: first.data.session, outcome: 'failure', exit_code: 3 },
+    });
+    const info = await call(client, 'session_info');
+    expect(info.data).toMatchObject({ session: first.data.session, state: 'ready', epoch: 1, network: 'restricted' });
+    const restarted = await call(client, 'restart_session');
+    expect(restarted.data).toEqual({ session: first.data.session, epoch: 2 });
+    expect((await call(client, 'exec', { command: 'echo "[$X]"' })).text).toContain('[]');
+  });
+
+  test('answer before a command ends, and poll returns only what came since', async () => {
+    const started = await call(client, 'exec', {
+      session: 'long',
+      command: 'echo one; read line; echo "got $line"; exit 4',
+      open_stdin: true,
+      yield_ms: 600,
+    });
+    expect(started).toMatchObject({
+      isError: false,
+      data: { status: 'running', stdout: 'one\n', next: expect.any(String) },
+    });
+    const { command_id, next } = started.data;
+    expect(started.text).toContain(`since: "${next}"`);
+    const waiting = await call(client, 'exec', { session: 'long', command: 'true', yield_ms: 400 });
+    expect(waiting.data).toMatchObject({
+      status: 'queued',
+      waits_for: `the end of ${command_id}, which runs in this session`,
+    });
+    const polled = call(client, 'poll', { command_id, since: next, wait_ms: 30_000 });
+    const written = await call(client, 'write_stdin', { command_id, data: 'hello\n', end: true });
+    expect(written.data).toEqual({ written_bytes: 6, ended: true });
+    expect((await polled).data).toMatchObject({ status: 'ended', exit_code: 4, stdout: 'got hello\n' });
+    expect((await call(client, 'poll', { command_id })).data).toMatchObject({ stdout: 'one\ngot hello\n' });
+  });
+
+  test('cut long output in the middle, also that of sessions with larger bounds', async () => {
+    const { data, text } = await call(client, 'exec', { command: 'seq 1 100000' });
+    expect(data).toMatchObject({
+      truncated: true,
+      stdout: expect.stringMatching(/^1\n2\n[\s\S]*omitted[\s\S]*\n100000\n$/),
+    });
+    expect(text.length).toBeLessThan(11_000);
+    const session = await stage.fleet.session('wide');
+    await session.run('true');
+    const wide = await call(client, 'exec', { session: 'wide', command: 'seq 1 50000' });
+    expect(wide.text).toMatch(/^1\n2\n[\s\S]*omitted[\s\S]*\n50000\n/);
+    expect(JSON.stringify(wide.data).length).toBeLessThan(13_000);
+  });
+
+  test('cancel a command, by the tool and by the cancellation of its call', async () => {
+    const { data } = await call(client, 'exec', { session: 'stop', command: 'sleep 60', yield_ms: 300 });
+    expect((await call(client, 'cancel', { command_id: data.command_id })).data).toEqual({ cancelled: true });
+    const ended = await call(client, 'poll', { command_id: data.command_id });
+    expect(ended).toMatchObject({ isError: false, data: { outcome: 'cancellation' } });
+    const giveUp = new AbortController();
+    const messages: (string | undefined)[] = [];
+    const onprogress = ({ message }: { message?: string }) => messages.push(message);
+    const running = call(
+      client,
+      'exec',
+      { session: 'stop', command: 'echo begun; sleep 60' },
+      {
+        ...{ signal: giveUp.signal, onprogress },
+      },
+    );
+    await until(
+      () => messages,
+      (all) => all.some((message) => /^running for \d+ s, 6 bytes of output: begun$/.test(message ?? '')),
+    );
+    giveUp.abort();
+    await expect(running).rejects.toThrow();
+    const next = await call(client, 'exec', { session: 'stop', command: 'echo next' });
+    expect(next.data).toMatchObject({ stdout: 'next\n' });
+  });
+
+  test('read, write and list files, and offer them as resources', async () => {
+    const session = 'files';
+    const bytes = Buffer.from([0, 1, 2, 255]).toString('base64');
+    await call(client, 'write_file', { session, path: '/workspace/a b/text.txt', content: 'line é\n' });
+    await call(client, 'write_file', { session, path: '/workspace/a b/bytes', content: bytes, encoding: 'base64' });
+    expect(await call(client, 'read_file', { session, path: '/workspace/a b/text.txt' })).toMatchObject({
+      text: 'line é\n',
+      data: { encoding: 'utf8', size: 8 },
+    });
+    // The cut is inside a character, which the next part has.
+    const cut = await call(client, 'read_file', { session, path: '/workspace/a b/text.txt', max_bytes: 6 });
+    expect(cut.data).toMatchObject({ content: 'line ', next: 5 });
+    const rest = await call(client, 'read_file', { session, path: '/workspace/a b/text.txt', offset: 5 });
+    expect(rest.data).toMatchObject({ content: 'é\n' });
+    const listed = await call(client, 'list_files', { session, path: '/workspace/a b' });
+    expect(listed.data).toMatchObject({ total: 2, truncated: false, files: [{ name: 'bytes' }, { name: 'text.txt' }] });
+    const read = async (path: string) => (await client.readResource({ uri: `shellfleet://files${path}` })).contents[0];
+    expect(await read('/workspace/a%20b/text.txt')).toMatchObject({ mimeType: 'text/plain', text: 'line é\n' });
+    expect(await read('/workspace/a%20b/bytes')).toMatchObject({ blob: bytes });
+    await expect(read('/workspace/none')).rejects.toThrow('FILE_NOT_FOUND');
+    await call(client, 'exec', { session, command: 'head -c 1100000 /dev/zero > big' });
+    await expect(read('/workspace/big')).rejects.toThrow('FILE_TOO_LARGE');
+  });
+
+  test('return failures of ours as results with our code', async () => {
+    const codeOf = async (name: string, args: Structured) => (await call(client, name, args)).code;
+    expect(await codeOf('exec', { command: 5 })).toBe('COMMAND_INVALID');
+    expect(await codeOf('exec', { command: 'true', comand: 'x' })).toBe('COMMAND_INVALID');
+    expect(await codeOf('exec', { command: 'true', session: 'a b' })).toBe('SESSION_SPEC_INVALID');
+    expect(await codeOf('exec', { command: 'true', stdin: 'x', open_stdin: true })).toBe('COMMAND_INVALID');
+    expect(await codeOf('poll', { command_id: 'x' })).toBe('COMMAND_INVALID');
+    expect(await codeOf('poll', { command_id: 'none.01JZX0Y7R8QWERTY0123456789' })).toBe('RESULT_EXPIRED');
+    expect(await codeOf('session_info', { session: 'never-opened' })).toBe('SESSION_NOT_FOUND');
+    expect(await codeOf('read_file', { session: 'files', path: 'relative' })).toBe('PATH_INVALID');
+    expect((await call(client, 'list_tools')).data).toEqual({ tools: [] });
+    expect((await call(client, 'call_tool', { name: 'none' })).isError).toBe(true);
+  });
+});
+
+describe('a connection over stdio', () => {
+  test('starts in a second without a fleet, and calls say what is missing', async () => {
+    const client = await connect({ env: { SHELLFLEET_REDIS_URL: '', SHELLFLEET_SEAL_KEY: '' } });
+    const { code, text } = await call(client, 'exec', { command: 'true' });
+    expect(code).toBe('QUEUE_UNAVAILABLE');
+    expect(text).toContain('shellfleet up');
+  });
+
+  test('has a session of its own, and shares one that it names', async () => {
+    const [one, two] = await Promise.all([connect(), connect({ options: modern })]);
+    const [a, b] = await Promise.all([one, two].map((client) => call(client, 'exec', { command: 'X=1' })));
+    expect(a?.data.session).not.toBe(b?.data.session);
+    await call(one, 'exec', { session: 'shared', command: 'Y=2' });
+    expect((await call(two, 'exec', { session: 'shared', command: 'echo $Y' })).text).toBe('2');
+  });
+
+  test('leaves its commands running when it is lost', async () => {
+    const client = await connect({ args: ['--session', 'left'] });
+    const running = call(client, 'exec', { command: 'echo begun; read line; echo "read $line"', open_stdin: true });
+    running.catch(() => {});
+    const { runningCommandId = '' } = await until(
+      async () => (await stage.fleet.attach('left'))?.info().catch(() => undefined),
+      (info) => info?.runningCommandId !== undefined,
+    ).then((info) => info!);
+    await client.close();
+    const command = await stage.fleet.command(runningCommandId);
+    await command.write('on\n');
+    expect(await command.result()).toMatchObject({ outcome: 'success', stdout: 'begun\nread on\n' });
+  });
+});
+
+describe('the person at the client', () => {
+  const modes = { legacy: {}, modern };
+  let shown: string[] = [];
+  const connectAs = async (
+    scopes: Scope[],
+    mode: keyof typeof modes,
+    answer: () => ElicitResult | Promise<ElicitResult>,
+  ) => {
+    const { key } = await stage.fleet.keys.create({ name: 'model', scopes });
+    shown = [];
+    const options = { ...modes[mode], capabilities: { elicitation: {} } };
+    const client = await connect({ args: ['--approval', 'unless-trusted'], env: { SHELLFLEET_API_KEY: key }, options });
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      shown.push(params.message);
+      return answer();
+    });
+    return client;
+  };
+  const answering = (answer: string) => () => ({ action: 'accept' as const, content: { answer } });
+  const command = 'touch /workspace/made && echo made';
+
+  beforeAll(async () => {
+    await stage.fleet.applyConfiguration({ approvals: { self: true } });
+  });
+
+  test.each(['legacy', 'modern'] as const)('approves and denies commands, with a %s client', async (mode) => {
+    const approver = await connectAs(['submit', 'read', 'approve'], mode, answering('approve this command'));
+    expect((await call(approver, 'exec', { command })).data).toMatchObject({ outcome: 'success', stdout: 'made\n' });
+    expect(shown.join()).toMatch(/read the script\.[\s\S]*touch \/workspace\/made/);
+    const denier = await connectAs(['submit', 'read', 'approve'], mode, answering('deny'));
+    const denied = await call(denier, 'exec', { command });
+    expect(denied).toMatchObject({ isError: true, data: { outcome: 'denial' } });
+    const decliner = await connectAs(['submit', 'read', 'approve'], mode, () => ({ action: 'decline' }));
+    expect((await call(decliner, 'exec', { command })).data).toMatchObject({ outcome: 'denial' });
+  });
+
+  test('who does not answer leaves the question to others, and a later poll asks again', async () => {
+    const answers: ElicitResult[] = [{ action: 'cancel' }, answering('approve this command')()];
+    const client = await connectAs(['submit', 'read', 'approve'], 'legacy', () => answers.shift()!);
+    const waiting = await call(client, 'exec', { command, yield_ms: 1_500 });
+    expect(waiting.data).toMatchObject({ status: 'waiting for approval', question: expect.any(String) });
+    expect(waiting.text).toContain(`shellfleet approvals approve ${waiting.data.question}`);
+    const polled = await call(client, 'poll', { command_id: waiting.data.command_id, wait_ms: 20_000 });
+    expect(polled.data).toMatchObject({ outcome: 'success' });
+  });
+
+  // S3-26
+  test('is not asked without the scope, and where the session rejects it', async () => {
+    const client = await connectAs(['submit', 'read'], 'legacy', answering('approve this command'));
+    const waiting = await call(client, 'exec', { command, yield_ms: 600 });
+    expect(waiting.text).toContain('The key of this MCP server may not answer');
+    await stage.fleet.session('rejects', {
+      approval: { reject: { mcpElicitations: true } },
+      execPolicy: [{ pattern: ['date'], decision: 'prompt' }],
+    });
+    const approver = await connectAs(['submit', 'read', 'approve'], 'legacy', answering('approve this command'));
+    const rejected = await call(approver, 'exec', { session: 'rejects', command: 'date', yield_ms: 600 });
+    expect(rejected.text).toContain('does not let the person at a client answer');
+    expect(shown).toEqual([]);
+  });
+});
+
+describe('the configuration lines of the documents', () => {
+  test('start the server in every client', async () => {
+    const page = await readFile(join(checkoutRoot, 'docs/mcp.md'), 'utf8');
+    const fences = [...page.matchAll(/```(json|toml)\n([\s\S]*?)```/g)];
+    const commands = fences.flatMap(([, language, text = '']) =>
+      language === 'json' ? serversOf(JSON.parse(text)) : [tomlServer(text)],
+    );
+    const local = commands.filter(({ command }) => command !== undefined);
+    expect(local.map(({ command, args }) => [command, ...(args ?? [])].join(' '))).toEqual(
+      Array(5).fill('npx -y shellfleet mcp'),
+    );
+  });
+});
+
+interface ServerConfiguration {
+  command?: string;
+  args?: string[];
+}
+
+function serversOf(configuration: Record<string, Record<string, ServerConfiguration>>): ServerConfiguration[] {
+  return Object.values(configuration).flatMap((servers) => Object.values(servers));
+}
+
+/** Reads the table of one server. Its values are JSON as well as TOML. */
+function tomlServer(text: string): ServerConfiguration {
+  expect(text).toMatch(/^\[mcp_servers\.shellfleet\]\n/);
+  const pairs = [...text.matchAll(/^(\w+) = (.*)$/gm)].map(([, name = '', value = '']) => [name, JSON.parse(value)]);
+  return Object.fromEntries(pairs);
+}
