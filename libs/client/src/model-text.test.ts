@@ -158,9 +158,9 @@ describe('model text', () => {
     expect(toModelText(result('failure', failure)).text).toBe(
       `[stderr] ${line}\n\nExit code: 1\n\nThe sandbox seems to have denied it access to a file: ${line}\nTo ask for it to run outside the sandbox, submit it again with escalate and a justification.`,
     );
-    expect(toModelText(result('failure', { ...failure, denied: { ...denied, mayAsk: false } })).text).toBe(
-      `[stderr] ${line}\n\nExit code: 1\n\nThe sandbox seems to have denied it access to a file: ${line}`,
-    );
+    const cannot = `[stderr] ${line}\n\nExit code: 1\n\nThe sandbox seems to have denied it access to a file: ${line}`;
+    expect(toModelText(result('failure', failure), { canEscalate: false }).text).toBe(cannot);
+    expect(toModelText(result('failure', { ...failure, denied: { ...denied, mayAsk: false } })).text).toBe(cannot);
     expect(toModelText(result('failure', { ...failure, refused: 'ada denied it' })).text).toMatch(
       /\nIt did not run outside the sandbox: ada denied it$/,
     );

@@ -9,6 +9,11 @@ export interface ModelTextOptions {
    * @default the limit that the Result names
    */
   timeoutMs?: number | undefined;
+  /**
+   * Whether the model has a way to give `escalate`, so that a denial by the sandbox comes with advice about it.
+   * @default true
+   */
+  canEscalate?: boolean | undefined;
 }
 
 /** A Result as a language model reads it. */
@@ -40,7 +45,7 @@ export interface ModelText {
 export function toModelText(result: Result, options: ModelTextOptions = {}): ModelText {
   const { totals, truncated, outcome, exitCode } = result;
   return {
-    text: [...headline(result, options), ...body(result, options), ...footer(result)].join('\n\n'),
+    text: [...headline(result, options), ...body(result, options), ...footer(result, options)].join('\n\n'),
     status: outcome === 'success' ? 'success' : 'error',
     artifact: {
       timed_out: outcome === 'timeout',
@@ -97,23 +102,26 @@ function cuts(
   return [...(truncated.lines ? [lines] : []), ...(truncated.bytes ? [bytes] : [])];
 }
 
-function footer(result: Result): string[] {
+function footer(result: Result, options: ModelTextOptions): string[] {
   const { outcome, exitCode, signal, shell } = result;
   const ended = signal === null ? `Exit code: ${exitCode}` : `Ended by ${signal}`;
   const state = shell.state === 'lost' ? 'was lost' : 'was kept in part';
   return [
     ...(outcome === 'failure' ? [ended] : []),
-    ...aboutSandbox(result),
+    ...aboutSandbox(result, options),
     ...(shell.state === 'kept' ? [] : [`The state of the shell ${state}${shell.reason ? `: ${shell.reason}` : ''}.`]),
   ];
 }
 
 /** Explains what the sandbox denied, and how a model asks to run outside the sandbox. */
-function aboutSandbox({ denied, refused, outside, firstAttempt }: Result): string[] {
+function aboutSandbox(
+  { denied, refused, outside, firstAttempt }: Result,
+  { canEscalate = true }: ModelTextOptions,
+): string[] {
   const ask = 'To ask for it to run outside the sandbox, submit it again with escalate and a justification.';
   if (denied !== undefined) {
-    const next =
-      refused === undefined ? (denied.mayAsk ? [ask] : []) : [`It did not run outside the sandbox: ${refused}`];
+    const advice = denied.mayAsk && canEscalate ? [ask] : [];
+    const next = refused === undefined ? advice : [`It did not run outside the sandbox: ${refused}`];
     return [[describeDenied(denied), ...next].join('\n')];
   }
   if (outside === undefined) return [];

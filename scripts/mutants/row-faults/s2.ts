@@ -1,7 +1,12 @@
 import type { RowFault } from './row-fault.ts';
 
 export const s2Faults: readonly RowFault[] = [
-  { row: 'S2-01', file: 'libs/client/src/model-text.ts', text: '(denied.mayAsk ? [ask] : [])', change: '[]' },
+  {
+    row: 'S2-01',
+    file: 'libs/client/src/model-text.ts',
+    text: 'denied.mayAsk && canEscalate ? [ask] : []',
+    change: '[]',
+  },
   {
     row: 'S2-02',
     file: 'apps/worker/src/output/truncate.ts',

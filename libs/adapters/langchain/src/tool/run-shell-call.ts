@@ -31,7 +31,7 @@ export async function runShellCall(
   const session = await open();
   try {
     const result = await runUntilAborted(session, command, context);
-    return toModelText(result, { output: context.output });
+    return toModelText(result, { output: context.output, canEscalate: false });
   } catch (error) {
     if (isShellfleetError(error) && error.code === 'COMMAND_INVALID') return refusal(`Error: ${error.message}`);
     throw error;
