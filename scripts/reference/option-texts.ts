@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { batchOptionsSchema } from '../../libs/client/src/batch/batch-options.ts';
+import { taskSchema } from '../../libs/client/src/batch/task.ts';
+import * as client from '../../libs/client/src/index.ts';
 import * as protocol from '../../libs/protocol/src/index.ts';
 import { describeDefault } from './describe-default.ts';
 
@@ -19,7 +22,8 @@ export interface FieldTexts {
 /** Returns the texts of every type whose schema has an id, by the name of the type. */
 export function readOptionTexts(): Map<string, TypeTexts> {
   const texts = new Map<string, TypeTexts>();
-  for (const schema of schemasIn(Object.values(protocol))) {
+  const values = [...Object.values(protocol), ...Object.values(client), batchOptionsSchema, taskSchema];
+  for (const schema of schemasIn(values)) {
     const { id, description } = schema.meta() ?? {};
     if (id === undefined) continue;
     const fields = Object.entries(shapeOf(schema)).flatMap(([name, field]) => {

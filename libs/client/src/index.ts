@@ -112,12 +112,14 @@ export {
   type TaskResult,
   type TaskStep,
   type TaskVerdict,
+  taskResultReplySchema,
   verdictOf,
 } from './batch/task-result.ts';
 export { type BatchReportOptions, writeBatchReport } from './batch-report/write-batch-report.ts';
 export type { Command, CommandInfo, FollowOptions } from './command.ts';
 export type { ConnectOptions } from './connect-settings.ts';
 export type { AttachBatchOptions } from './detached/attach-batch.ts';
+export { detachedBatchSchema } from './detached/detached-batch-schema.ts';
 export type { DetachedBatches } from './detached/detached-batches.ts';
 export type { DetachedBatch } from './detached/detached-info.ts';
 export type { SubmitOptions } from './detached/submit-batch.ts';
@@ -144,6 +146,7 @@ export { type ModelText, type ModelTextOptions, markStderr, toModelText } from '
 export type { FleetEventOptions } from './read/fleet-events.ts';
 export type { FleetLoad, SessionNumbers, TenantLoad, WaitReason } from './read/fleet-load.ts';
 export type { SessionFilter } from './read/list-sessions.ts';
+export { fleetLoadSchema, tenantInfoSchema } from './read/load-schemas.ts';
 export type { ReadAuditOptions } from './read/read-audit.ts';
 export type { TenantInfo } from './read/read-tenants.ts';
 export { lacksSealKey } from './read/session-info.ts';

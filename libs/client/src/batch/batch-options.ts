@@ -4,69 +4,91 @@ import { z } from 'zod';
 export interface BatchOptions {
   /**
    * Number of tasks that run or wait for a host, 1 to 10,000. A number above that of all slots keeps every slot busy.
-   * Default: 32.
+   * @default 32
    */
   concurrency?: number | undefined;
   /**
    * Name, 1 to 64 of `A-Z a-z 0-9 . _ -`. A later batch of this name continues an earlier one's tasks, and runs no
    * accepted script again, unless the task has its line in another `out`. Use different names for different batches.
-   * Default: the name in `<resumeFrom>.batch`, else a new name.
+   * @default the name in `<resumeFrom>.batch`, else a new name
    */
   name?: string | undefined;
   /**
    * File that gets each result as a line of JSON, before the caller gets it. It must not exist, unless it is also
    * `resumeFrom`. `<out>.batch` holds the name of the batch and what ran it. The fleet forgets the sessions of a task
-   * once its line is on the disk. Default: none.
+   * once its line is on the disk.
+   * @default none
    */
   out?: string | undefined;
-  /** Whether the file `out` may exist, and is then replaced. Default: false. */
+  /**
+   * Whether the file `out` may exist, and is then replaced.
+   * @default false
+   */
   overwrite?: boolean | undefined;
   /**
    * The `out` of an earlier run. Tasks with the outcome `error`, `lost` or `cancellation` run again; all others are
-   * skipped, failures and timeouts included. Default: none.
+   * skipped, failures and timeouts included.
+   * @default none
    */
   resumeFrom?: string | undefined;
   /**
    * With `resumeFrom`: only tasks that have a result there and did not pass run again, whatever their outcome.
-   * Default: none.
+   * @default none
    */
   only?: 'failed' | undefined;
   /**
    * How often a task runs again from its beginning, 0 to 100. `infra`: after `lost`, and after an `error` that is
    * retryable or that ended the session. `command`: after `failure`, `timeout` or `blocked`, and when its grade does
    * not pass. Denials, cancellations and errors that would recur (invalid input, a missing image) are not retried.
-   * Default: `infra` 2, `command` 0.
+   * @default `infra` 2, `command` 0
    */
   retries?: { infra?: number | undefined; command?: number | undefined } | undefined;
-  /** How often each task is run, 1 to 10,000, in separate sessions with the ids `<id>#1`, `<id>#2`, …. Default: 1. */
+  /**
+   * How often each task is run, 1 to 10,000, in separate sessions with the ids `<id>#1`, `<id>#2`, ….
+   * @default 1
+   */
   repeats?: number | undefined;
   /**
    * Spec that the tasks share. Fields of a task's own spec replace it, and its variables, secrets, labels and limits
-   * replace single ones. Default: none.
+   * replace single ones.
+   * @default none
    */
   spec?: SessionSpec | undefined;
-  /** Limit for scripts of tasks without `timeoutMs`, in ms, 1 to 86,400,000. Default: that of the spec. */
+  /**
+   * Limit for scripts of tasks without `timeoutMs`, in ms, 1 to 86,400,000.
+   * @default that of the spec
+   */
   timeoutMs?: number | undefined;
   /**
    * Time within which each script must start, or its task ends as `timeout`.
    * @default none
    */
   startDeadlineMs?: number | undefined;
-  /** `deadlineMs` of tasks without one. Such a task ends as `timeout`. Default: none. */
+  /**
+   * `deadlineMs` of tasks without one. Such a task ends as `timeout`.
+   * @default none
+   */
   taskDeadlineMs?: number | undefined;
   /**
    * Limit for the whole batch in ms, at most a week: then no further task starts, and running tasks end as
-   * cancellations. Default: none.
+   * cancellations.
+   * @default none
    */
   deadlineMs?: number | undefined;
   /**
    * Whether the batch ends when a task does not pass: no further task starts, and running tasks end as cancellations.
-   * Default: false.
+   * @default false
    */
   stopOnFailure?: boolean | undefined;
-  /** Number of tasks, for `progress`, when the tasks are not an array. Default: unknown. */
+  /**
+   * Number of tasks, for `progress`, when the tasks are not an array.
+   * @default unknown
+   */
   count?: number | undefined;
-  /** The file that the tasks come from, as `<out>.batch` records it. Default: none. */
+  /**
+   * The file that the tasks come from, as `<out>.batch` records it.
+   * @default none
+   */
   source?: { file: string; digest: string } | undefined;
   /**
    * Signal whose abort ends the batch: no further task starts, and running tasks are closed and end as cancellations.
@@ -103,34 +125,111 @@ const MOST_TASKS = 1_000_000_000;
 
 export const batchOptionsSchema = z
   .strictObject({
-    concurrency: number(1, 10_000).default(DEFAULTS.batch.concurrency),
+    concurrency: number(1, 10_000)
+      .default(DEFAULTS.batch.concurrency)
+      .meta({
+        description:
+          'Number of tasks that run or wait for a host, 1 to 10,000. A number above that of all slots keeps ' +
+          'every slot busy.',
+      }),
     name: z
       .string('must be a string')
       .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 of A-Z a-z 0-9 . _ -')
-      .optional(),
-    out: path.optional(),
-    overwrite: isTrue,
-    resumeFrom: path.optional(),
-    only: z.literal('failed', "must be 'failed'").optional(),
-    repeats: number(1, 10_000).default(1),
+      .optional()
+      .meta({
+        description:
+          "Name, 1 to 64 of `A-Z a-z 0-9 . _ -`. A later batch of this name continues an earlier one's tasks, " +
+          'and runs no accepted script again, unless the task has its line in another `out`. Use different ' +
+          'names for different batches.',
+        otherwise: 'the name in `<resumeFrom>.batch`, else a new name',
+      }),
+    out: path.optional().meta({
+      description:
+        'File that gets each result as a line of JSON, before the caller gets it. It must not exist, unless ' +
+        'it is also `resumeFrom`. `<out>.batch` holds the name of the batch and what ran it. The fleet ' +
+        'forgets the sessions of a task once its line is on the disk.',
+      otherwise: 'none',
+    }),
+    overwrite: isTrue.meta({
+      description: 'Whether the file `out` may exist, and is then replaced.',
+    }),
+    resumeFrom: path.optional().meta({
+      description:
+        'The `out` of an earlier run. Tasks with the outcome `error`, `lost` or `cancellation` run again; ' +
+        'all others are skipped, failures and timeouts included.',
+      otherwise: 'none',
+    }),
+    only: z
+      .literal('failed', "must be 'failed'")
+      .optional()
+      .meta({
+        description:
+          'With `resumeFrom`: only tasks that have a result there and did not pass run again, whatever their ' +
+          'outcome.',
+        otherwise: 'none',
+      }),
+    repeats: number(1, 10_000).default(1).meta({
+      description: 'How often each task is run, 1 to 10,000, in separate sessions with the ids `<id>#1`, `<id>#2`, ….',
+    }),
     // A task's spec is checked together with this spec, after both are merged.
-    spec: z.custom<SessionSpec>((value) => typeof value === 'object' && value !== null, 'must be a spec').optional(),
-    timeoutMs: durationSchema().optional(),
-    startDeadlineMs: durationSchema().optional(),
-    taskDeadlineMs: durationSchema().optional(),
-    deadlineMs: durationSchema(1, 7 * LIMITS.timeoutMs).optional(),
-    stopOnFailure: isTrue,
-    count: number(0, MOST_TASKS).optional(),
-    source: z.strictObject({ file: path, digest: z.string() }).optional(),
+    spec: z
+      .custom<SessionSpec>((value) => typeof value === 'object' && value !== null, 'must be a spec')
+      .optional()
+      .meta({
+        description:
+          "Spec that the tasks share. Fields of a task's own spec replace it, and its variables, secrets, " +
+          'labels and limits replace single ones.',
+        otherwise: 'none',
+      }),
+    timeoutMs: durationSchema().optional().meta({
+      description: 'Limit for scripts of tasks without `timeoutMs`, in ms, 1 to 86,400,000.',
+      otherwise: 'that of the spec',
+    }),
+    startDeadlineMs: durationSchema().optional().meta({
+      description: 'Time within which each script must start, or its task ends as `timeout`.',
+      otherwise: 'none',
+    }),
+    taskDeadlineMs: durationSchema()
+      .optional()
+      .meta({ description: '`deadlineMs` of tasks without one. Such a task ends as `timeout`.', otherwise: 'none' }),
+    deadlineMs: durationSchema(1, 7 * LIMITS.timeoutMs)
+      .optional()
+      .meta({
+        description:
+          'Limit for the whole batch in ms, at most a week: then no further task starts, and running tasks ' +
+          'end as cancellations.',
+        otherwise: 'none',
+      }),
+    stopOnFailure: isTrue.meta({
+      description:
+        'Whether the batch ends when a task does not pass: no further task starts, and running tasks end as ' +
+        'cancellations.',
+    }),
+    count: number(0, MOST_TASKS)
+      .optional()
+      .meta({ description: 'Number of tasks, for `progress`, when the tasks are not an array.', otherwise: 'unknown' }),
+    source: z
+      .strictObject({ file: path, digest: z.string() })
+      .optional()
+      .meta({ description: 'The file that the tasks come from, as `<out>.batch` records it.', otherwise: 'none' }),
     retries: z
       .strictObject({
         infra: number(0, 100).default(DEFAULTS.batchRetries.infra),
         command: number(0, 100).default(DEFAULTS.batchRetries.command),
       })
-      .default(DEFAULTS.batchRetries),
+      .default(DEFAULTS.batchRetries)
+      .meta({
+        description:
+          'How often a task runs again from its beginning, 0 to 100. `infra`: after `lost`, and after an ' +
+          '`error` that is retryable or that ended the session. `command`: after `failure`, `timeout` or ' +
+          '`blocked`, and when its grade does not pass. Denials, cancellations and errors that would recur ' +
+          '(invalid input, a missing image) are not retried.',
+        otherwise: '`infra` 2, `command` 0',
+      }),
   })
   .refine(({ only, resumeFrom }) => only === undefined || resumeFrom !== undefined, {
     path: ['only'],
     message: 'needs resumeFrom, which has the results of the earlier run',
-  });
+  })
+  .meta({ id: 'BatchOptions' });
 export type ParsedBatchOptions = z.infer<typeof batchOptionsSchema>;

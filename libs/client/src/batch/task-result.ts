@@ -1,4 +1,11 @@
-import { OUTCOMES, type Outcome, type Result, type WireError, wireErrorSchema } from '@shellfleet/protocol';
+import {
+  OUTCOMES,
+  type Outcome,
+  type Result,
+  resultSchema,
+  type WireError,
+  wireErrorSchema,
+} from '@shellfleet/protocol';
 import { z } from 'zod';
 
 /** How a task ended: one line of a results file. */
@@ -73,31 +80,90 @@ export function verdictOf({ passed, outcome }: Pick<TaskResult, 'passed' | 'outc
   return passed ? 'passed' : 'failed';
 }
 
+const taskOutputSchema = z
+  .object({
+    path: z.string().optional().meta({ description: 'Path on this machine. Absent when it could not be fetched.' }),
+    error: wireErrorSchema.optional().meta({ description: 'Why it could not be fetched.' }),
+  })
+  .meta({ id: 'TaskOutput', description: 'What became of one of the `outputs` of a task.' });
+
+const fieldsSchema = z.object({
+  id: z
+    .string()
+    .meta({ description: 'Id of the task, or `<task>#<repeat>` in a batch with repeats. Unique in a results file.' }),
+  task: z.string().meta({ description: 'Id of the task as it was given.' }),
+  repeat: z.number().meta({ description: 'Number of the repeat, from 1.' }),
+  passed: z.boolean().meta({
+    description: 'Whether the task passed: what its `grade` decided, or without one whether every script succeeded.',
+  }),
+  score: z.number().optional().meta({
+    description: 'Score that the grade printed, else 1 if it passed and 0 if not. Absent when no grade was decided.',
+  }),
+  outcome: z.enum(OUTCOMES).meta({
+    description:
+      "The outcome of the first command that did not succeed, apart from the grade's own failure; else " + '`success`.',
+  }),
+  endedIn: z
+    .enum(TASK_STEPS)
+    .optional()
+    .meta({ description: 'Step in which the task ended before its end. Absent when all its steps were done.' }),
+  endedBy: z
+    .enum(ENDED_BY)
+    .optional()
+    .meta({
+      description:
+        'Why the batch ended the task: its own deadline, that of the batch, the first failure of another ' +
+        "task, or the caller's signal. Absent when the batch did not end it.",
+    }),
+  sessionId: z.string().meta({ description: 'Session of the last attempt, or empty.' }),
+  outputs: z
+    .record(z.string(), taskOutputSchema)
+    .optional()
+    .meta({
+      description:
+        'For each of `outputs`, by its path in the sandbox: where it is on this machine, or why it could ' +
+        'not be fetched.',
+    }),
+  error: wireErrorSchema.optional().meta({ description: 'Present when a step could not be done.' }),
+  attempts: z.number().meta({ description: 'Attempts, over all drivers of a resumed batch.' }),
+  startedAt: z.string().meta({ description: 'When the batch began the task, by the clock of its machine; ISO 8601.' }),
+  durationMs: z
+    .number()
+    .meta({ description: 'Duration in ms of all attempts of this driver together, waiting included.' }),
+  outputBytes: z.number().meta({
+    description:
+      'Bytes that the commands of the last attempt printed, after redaction, also those that the Results lack.',
+  }),
+  cpuMs: z.number().optional().meta({
+    description: 'Processor time in ms of the commands of the last attempt. Absent when it is known of none of them.',
+  }),
+  peakMemoryBytes: z
+    .number()
+    .optional()
+    .meta({
+      description:
+        'Highest memory of their sandboxes in bytes, cached files included. Absent when it is known of none ' +
+        'of them.',
+    }),
+});
+
+const withResults = <Schema extends z.ZodType<Result>>(result: Schema) =>
+  fieldsSchema.extend({
+    setup: z.array(result).optional().meta({
+      description: 'The Results of the `setup` scripts that ran, in their order. Absent for a task without `setup`.',
+    }),
+    results: z.array(result).meta({ description: 'The Results of the scripts that ran, in their order.' }),
+    grade: result.optional().meta({ description: 'The Result of the grade. Absent when it did not run.' }),
+  });
+
 // The Results inside of a line come from this library, so they are not checked in full.
-const resultSchema = z.custom<Result>((value) => typeof (value as Result | null)?.commandId === 'string');
+const anyResultSchema = z.custom<Result>((value) => typeof (value as Result | null)?.commandId === 'string');
 
 /** One line of a results file. */
-export const taskResultSchema: z.ZodType<TaskResult> = z.object({
-  id: z.string(),
-  task: z.string(),
-  repeat: z.number(),
-  passed: z.boolean(),
-  score: z.number().optional(),
-  outcome: z.enum(OUTCOMES),
-  endedIn: z.enum(TASK_STEPS).optional(),
-  endedBy: z.enum(ENDED_BY).optional(),
-  sessionId: z.string(),
-  setup: z.array(resultSchema).optional(),
-  results: z.array(resultSchema),
-  grade: resultSchema.optional(),
-  outputs: z
-    .record(z.string(), z.object({ path: z.string().optional(), error: wireErrorSchema.optional() }))
-    .optional(),
-  error: wireErrorSchema.optional(),
-  attempts: z.number(),
-  startedAt: z.string(),
-  durationMs: z.number(),
-  outputBytes: z.number(),
-  cpuMs: z.number().optional(),
-  peakMemoryBytes: z.number().optional(),
+export const taskResultSchema: z.ZodType<TaskResult> = withResults(anyResultSchema);
+
+/** A line of results as a server returns it: with the schema of its Results, for documents about it. */
+export const taskResultReplySchema = withResults(resultSchema).meta({
+  id: 'TaskResult',
+  description: 'How a task ended: one line of a results file.',
 });
