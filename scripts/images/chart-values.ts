@@ -5,7 +5,7 @@ export type NamedImages = Partial<Record<ImageName, string>>;
 /** Returns values of the chart, as YAML, that name the images. `isLoaded`: the nodes have them, and pull nothing. */
 export function toChartValues(images: NamedImages, { isLoaded }: { isLoaded: boolean }): string {
   const pullPolicy = isLoaded ? 'Never' : 'IfNotPresent';
-  const { worker, keeper, session, redis } = images;
+  const { worker, api, keeper, session, redis } = images;
   const ofSessions = [
     keeper && `  keeper: ${toPlace(keeper)}`,
     session && `  image: ${session}`,
@@ -14,6 +14,7 @@ export function toChartValues(images: NamedImages, { isLoaded }: { isLoaded: boo
   const lines = [
     `# Images for ${process.arch === 'arm64' ? 'arm64' : 'amd64'}.`,
     worker && `image: ${toPlace(worker, pullPolicy)}`,
+    api && `api: { image: ${toPlace(api, pullPolicy)} }`,
     ...(ofSessions.length > 0 ? ['sessions:', ...ofSessions] : []),
     redis && `redis: { embedded: { image: '${redis}', pullPolicy: ${pullPolicy} } }`,
   ].filter(Boolean);

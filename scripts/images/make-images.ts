@@ -2,6 +2,7 @@ import { keeperPath } from '@shellfleet/keeper';
 import {
   buildFullImage,
   checkoutRoot,
+  ensureApiImage,
   ensureFullSessionImage,
   ensureKeeperImage,
   ensureRedisImage,
@@ -11,7 +12,7 @@ import {
 } from '@shellfleet/setup';
 import type { ResolvedBases } from './resolve-bases.ts';
 
-export const IMAGE_NAMES = ['worker', 'keeper', 'session', 'redis'] as const;
+export const IMAGE_NAMES = ['worker', 'api', 'keeper', 'session', 'redis'] as const;
 export type ImageName = (typeof IMAGE_NAMES)[number];
 
 export interface MakeImagesOptions {
@@ -36,6 +37,7 @@ export async function makeImage(name: ImageName, options: Omit<MakeImagesOptions
   const deps = { endpoint: machine.engine.endpoint, env: process.env, root: checkoutRoot, report };
   const makers: Record<ImageName, () => Promise<string>> = {
     worker: () => ensureWorkerImage(deps, bases?.worker ?? machine.sessionImage),
+    api: () => ensureApiImage(deps, bases?.api ?? machine.sessionImage),
     keeper: async () => ensureKeeperImage(deps, await keeperPath(), process.arch === 'arm64' ? 'arm64' : 'x64'),
     session: async () => {
       if (bases !== undefined) return buildFullImage(deps, bases.session);

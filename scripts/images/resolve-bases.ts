@@ -4,7 +4,7 @@ import { root } from '../steps.ts';
 import { docker } from './docker-program.ts';
 
 /** The base images of the published images, each as `repository@sha256:…`. */
-export type ResolvedBases = Record<'worker' | 'session', string>;
+export type ResolvedBases = Record<'worker' | 'api' | 'session', string>;
 
 /**
  * Pulls the base images that infra/images/bases.json names, and returns them by their digests. Throws with all images

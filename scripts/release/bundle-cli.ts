@@ -8,8 +8,8 @@ import type { Manifest } from './published-manifest.ts';
 import { collectLicences, packagesOf, readManifest } from './third-party.ts';
 import { toAscii } from './to-ascii.ts';
 
-/** Packages outside the bundle: two of them start programs in their directories, and few calls need the third. */
-const external = ['@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
+/** Packages outside the bundle: programs in their directories are started, and few calls need the vendored code. */
+const external = ['@shellfleet/api', '@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
 
 /** Modules that most verbs load. With all modules that they import, they become one module of the bundle. */
 const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];

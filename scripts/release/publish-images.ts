@@ -8,8 +8,8 @@ import { resolveBases } from '../images/resolve-bases.ts';
 import { root } from '../steps.ts';
 
 /**
- * Pushes the images of the release to a registry, with the version as their tag: keepers of both architectures, and
- * worker and session for the architecture of this machine. Throws unless every base image has a digest.
+ * Pushes the images of the release to a registry, with the version as their tag: keepers of both architectures, and the
+ * worker, the API and the session for the architecture of this machine. Throws unless every base image has a digest.
  */
 export async function publishImages(registry: string): Promise<void> {
   const bases = await resolveBases();
@@ -17,7 +17,7 @@ export async function publishImages(registry: string): Promise<void> {
   const machine = await ensureMachine(process.env, report);
   try {
     const version = await readVersion();
-    const made = await makeImages({ machine, report, only: ['worker', 'session'], session: 'full', bases });
+    const made = await makeImages({ machine, report, only: ['worker', 'api', 'session'], session: 'full', bases });
     for (const [name, image] of made) {
       const published = `${registry}/${name}:${version}`;
       await tagImage(machine.engine.endpoint, image, published);

@@ -1,108 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { type HostInfo, PROTOCOL_VERSION } from '@shellfleet/protocol';
+import { PROTOCOL_VERSION } from '@shellfleet/protocol';
 import { checkoutRoot } from '@shellfleet/setup';
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { interrupt, living, newMachine, type UpMachine } from '../support/up-machine.ts';
 
-const run = promisify(execFile);
 const WAIT = { timeout: 30_000, interval: 100 };
-
-const shellfleet = join(checkoutRoot, 'node_modules/.bin/shellfleet');
-
-/** A machine of a test, as far as `up` and `down` see one: they find a fleet in its state directory. */
-class Machine implements AsyncDisposable {
-  readonly directory: string;
-  readonly env: NodeJS.ProcessEnv;
-  /** Processes of the test itself, each the leader of its group. */
-  readonly #besides: ChildProcess[] = [];
-
-  constructor(directory: string, env: NodeJS.ProcessEnv) {
-    this.directory = directory;
-    const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('SHELLFLEET_'));
-    this.env = { ...Object.fromEntries(inherited), ...env, SHELLFLEET_STATE_DIR: directory };
-  }
-
-  /** Runs a command of this checkout, or with `env` of one that is one version newer. */
-  run(args: string[], env = this.env) {
-    return run(shellfleet, args, { env });
-  }
-
-  /** Runs a command of the fleet that `up` has started, from the bundle, which starts in half the time. */
-  ask(...args: string[]) {
-    return run(process.execPath, ['--no-warnings', inject('programs').cli, ...args], { env: this.env });
-  }
-
-  /** Returns the processes that `up` has recorded as started, its Redis included. */
-  async startedPids(): Promise<number[]> {
-    const { supervisor, workers } = JSON.parse(await readFile(join(this.directory, 'up.json'), 'utf8'));
-    const [redis] = (await readFile(join(this.directory, 'redis', 'redis.pid'), 'utf8')).split('\n');
-    return [supervisor, ...workers].map(({ pid }) => pid).concat(Number(redis));
-  }
-
-  async changeRecord(change: object): Promise<void> {
-    const record = JSON.parse(await readFile(join(this.directory, 'up.json'), 'utf8'));
-    await writeFile(join(this.directory, 'up.json'), JSON.stringify({ ...record, ...change }));
-  }
-
-  /** Returns the hosts that `up` has started. */
-  async hosts(): Promise<HostInfo[]> {
-    const { stdout } = await this.ask('hosts', 'ls', '--json');
-    const all: HostInfo[] = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    return all.filter(({ id }) => id !== 'by-hand');
-  }
-
-  /** Starts a command line that runs next to the test. */
-  follow(args: string[], env = this.env) {
-    const child = spawn(shellfleet, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    this.#besides.push(child);
-    const texts = { stdout: '', stderr: '' };
-    for (const name of ['stdout', 'stderr'] as const)
-      child[name].on('data', (data: Buffer) => {
-        texts[name] += data.toString();
-      });
-    const ended = once(child, 'close').then(([exitCode]) => exitCode as number | null);
-    return { child, ended, said: () => texts.stderr, printed: () => texts.stdout };
-  }
-
-  /** Ends everything that was started on the machine. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const { pid, exitCode } of this.#besides) if (exitCode === null && pid !== undefined) interrupt(pid);
-    await this.run(['down']);
-    await rm(this.directory, { recursive: true, force: true });
-  }
-}
-
-/** Interrupts a process and those that it has started, like Ctrl-C at a terminal. */
-function interrupt(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGINT');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-/** Returns the living processes of these. Zombies are left out: some containers have no process that reaps orphans. */
-function living(pids: number[]): number[] {
-  return pids.filter((pid) => {
-    try {
-      return !/^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-    } catch {
-      return false;
-    }
-  });
-}
-
-async function newMachine(env: NodeJS.ProcessEnv = {}): Promise<Machine> {
-  return new Machine(await mkdtemp(join(tmpdir(), 'sf-up-')), env);
-}
 
 // The tests run at the same time, because they mostly wait. Each has a machine of its own.
 describe.concurrent('up and down', { timeout: 120_000 }, () => {
@@ -127,6 +30,7 @@ describe.concurrent('up and down', { timeout: 120_000 }, () => {
     await machine.run(['up', '--detach', '--slots', '2']);
     await machine.ask('exec', 'kept', '--', 'X=5');
     const [supervisor = 0] = await machine.startedPids();
+    const [api, { api: served }] = [await machine.apiPid(), await machine.connection()];
     process.kill(supervisor, 'SIGKILL');
     const { stdout: findings } = await machine.run(['doctor', '--json']).catch((error) => error);
     expect(findings).toContain(
@@ -135,6 +39,8 @@ describe.concurrent('up and down', { timeout: 120_000 }, () => {
     const again = await machine.run(['up', '--detach', '--slots', '2']);
     expect(again.stderr).toContain('taken over');
     expect((await machine.ask('exec', 'kept', '--', 'echo $X')).stdout).toBe('5\n');
+    expect(living([api, await machine.apiPid()])).toEqual([await machine.apiPid()]);
+    expect((await machine.connection()).api?.key).toBe(served?.key);
 
     const pids = await machine.startedPids();
     process.kill(pids[0] ?? 0, 'SIGKILL');
@@ -232,7 +138,7 @@ describe.concurrent('up on a Redis with keys of another protocol version', { tim
   /** Options of a fleet that starts sooner, because it needs no engine. */
   const ON_HOST = ['--slots', '1', '--policies', 'host'];
   /** The environment of a checkout that is one version newer. */
-  const newer = ({ env }: Machine) => ({
+  const newer = ({ env }: UpMachine) => ({
     ...env,
     NODE_OPTIONS: `--import ${new URL('../fixtures/newer-version.ts', import.meta.url).href}`,
     SHELLFLEET_TEST_NEWER: 'protocol',

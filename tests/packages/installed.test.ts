@@ -76,6 +76,7 @@ describe('the packages', () => {
       shellfleet: [
         ...[...always, 'THIRD-PARTY-NOTICES.txt', 'docs/operations.md'],
         'docs/reference/fleet-configuration.schema.json',
+        'systemd/shellfleet-api.service',
         'systemd/shellfleet-worker.service',
       ].sort(),
       'shellfleet-access': always,

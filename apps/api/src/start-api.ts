@@ -5,11 +5,13 @@ import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { type ApiConfig, ApiConfigError, readApiConfig } from './config/config.ts';
 import { serveWatchers } from './metrics/serve-watchers.ts';
-import { createServer } from './serve.ts';
+import { type ApiServer, createServer } from './serve.ts';
 import { openApiTracing } from './tracing/open-tracing.ts';
 
 const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
 const VERSION = (JSON.parse(manifest) as { version: string }).version;
+/** Port on which the server listens if the operator names none and no other program has it. */
+const USUAL_PORT = 7410;
 /** How long the last spans may take to be exported. */
 const TRACES_MS = 2_000;
 /** Additional time for what does not end. Then the process exits. */
@@ -18,12 +20,22 @@ const EXIT_MS = 10_000;
 /** Runs the server of a process by its environment, until a signal stops it. An error at the start ends the process. */
 export async function startApi(): Promise<void> {
   process.title = 'shellfleet-api';
+  const alone = endWithoutSupervisor();
   try {
     await run(readApiConfig());
+    alone.becomeReady();
   } catch (error) {
     process.stderr.write(describeFailedStart(error));
     process.exit(error instanceof ApiConfigError ? 2 : 1);
   }
+}
+
+/** Ends this process if its supervisor ends before the server is ready. A ready server goes on without a supervisor. */
+function endWithoutSupervisor(): { becomeReady(): void } {
+  const end = () => process.exit(1);
+  process.once('disconnect', end);
+  if (process.send !== undefined && !process.connected) end();
+  return { becomeReady: () => void process.off('disconnect', end) };
 }
 
 async function run(config: ApiConfig): Promise<void> {
@@ -39,11 +51,7 @@ async function run(config: ApiConfig): Promise<void> {
     version: VERSION,
     log,
   });
-  const port = await server.listen(config.port).catch((cause: NodeJS.ErrnoException) => {
-    throw new ApiConfigError(
-      `SHELLFLEET_API_PORT: cannot listen on port ${config.port} of ${config.host} (${cause.code})`,
-    );
-  });
+  const port = await listen(server, config);
   const url = `${config.tls === undefined ? 'http' : 'https'}://${toHost(config.host)}:${port}`;
   const watchers = config.metrics && (await serveWatchers(config.metrics, server.watched, log));
   log.info({ 'server.address': config.host, 'server.port': port }, 'api.listening');
@@ -66,7 +74,25 @@ async function run(config: ApiConfig): Promise<void> {
   process.send?.({ type: 'ready', url });
 }
 
-const toHost = (host: string) => (host.includes(':') ? `[${host}]` : host);
+/** Listens on the configured port, else on the usual one or a free one. Returns the port. */
+async function listen(server: ApiServer, { host, port }: ApiConfig): Promise<number> {
+  try {
+    return await server.listen(port ?? USUAL_PORT);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (port === undefined && code === 'EADDRINUSE') return server.listen(0);
+    throw new ApiConfigError(
+      `SHELLFLEET_API_PORT: cannot listen on port ${port ?? USUAL_PORT} of ${host} (${code}). Name another with --port, or 0 for a free one.`,
+    );
+  }
+}
+
+/** Returns the host of a URL by which this machine reaches the server. */
+function toHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  const address = host === '::' ? '::1' : host;
+  return address.includes(':') ? `[${address}]` : address;
+}
 
 function warnOfPlainHttp(host: string): void {
   process.stderr.write(

@@ -12,11 +12,11 @@ export {
   type Machine,
 } from './ensure-machine.ts';
 export { type EnsureRedisOptions, ensureRedis, type Redis, stopRedis } from './ensure-redis.ts';
+export { ensureApiImage, ensureWorkerImage } from './images/ensure-app-image.ts';
 export { ensureKeeperImage } from './images/ensure-keeper-image.ts';
 export { ensureRedisImage } from './images/ensure-redis-image.ts';
 export { buildFullImage } from './images/ensure-session-image.ts';
 export type { TestImages } from './images/ensure-test-images.ts';
-export { ensureWorkerImage } from './images/ensure-worker-image.ts';
 export { imageId, saveImage, tagImage } from './images/image-store.ts';
 export type { ImageNames } from './images/session-recipe.ts';
 export { type ImageUses, listImagesOf } from './leftovers/find-images.ts';

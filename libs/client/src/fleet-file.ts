@@ -10,6 +10,7 @@ const fleetFileSchema = z.object({
   namespace: namespaceSchema,
   redisUrl: z.string().min(1),
   sealKeys: z.array(z.string().min(1)).min(1),
+  api: z.object({ url: z.url(), key: z.string().min(1) }).optional(),
 });
 
 /** The connection file: address and keys of a fleet. `up` writes it for this user, and `Fleet.connect` reads it. */
@@ -22,6 +23,8 @@ export interface FleetFile {
   redisUrl: string;
   /** Seal keys. The first one seals. */
   sealKeys: string[];
+  /** The HTTP API of the fleet, and this user's key for it. Clients of other languages need nothing else. */
+  api?: { url: string; key: string } | undefined;
 }
 
 /** Returns the path: in `SHELLFLEET_STATE_DIR`, `$XDG_STATE_HOME/shellfleet` or `~/.local/state/shellfleet`. */

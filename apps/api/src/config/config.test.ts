@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { API_SETTINGS } from '@shellfleet/protocol/api-settings';
 import { describe, expect, test } from 'vitest';
 import { ApiConfigError, readApiConfig } from './config.ts';
-import { API_SETTINGS } from './settings.ts';
 
 describe('the settings of the server', () => {
   test('have defaults for one machine', () => {
     expect(readApiConfig({ SHELLFLEET_API_PORT: '' })).toEqual({
-      ...{ host: '127.0.0.1', port: 7410, tls: undefined, insecure: false, allowedHosts: [], corsOrigins: [] },
+      ...{ host: '127.0.0.1', port: undefined, tls: undefined, insecure: false, allowedHosts: [], corsOrigins: [] },
       ...{
         rateLimit: 1_000,
         drainMs: 30_000,

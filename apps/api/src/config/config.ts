@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { isLoopback, type OidcSettings, toOidcSettings } from '@shellfleet/access';
 import { readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
+import { API_SETTINGS, type SettingValues } from '@shellfleet/protocol/api-settings';
 import { z } from 'zod';
-import { API_SETTINGS, type SettingValues } from './settings.ts';
 
 // The only reader of the environment in this app.
 
 export interface ApiConfig {
   host: string;
-  port: number;
+  /** Port of the operator's choice. Without it, the usual one, or a free one if that is taken. */
+  port: number | undefined;
   tls: { cert: Buffer; key: Buffer } | undefined;
   /** Whether keys and output can be read on the way to another machine. */
   insecure: boolean;

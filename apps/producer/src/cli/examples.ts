@@ -9,6 +9,10 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet worker --redis-url rediss://redis.example:6379 --host-id host-7 --slots 64',
     'shellfleet worker --join join.json',
   ],
+  serve: [
+    'shellfleet serve',
+    'shellfleet serve --host 10.0.0.5 --tls-cert api.crt --tls-key api.key --metrics-port 9465',
+  ],
   mcp: ['shellfleet mcp', 'shellfleet mcp --session work --image node:24 --approval on-request'],
   exec: [
     "shellfleet exec build -- 'cd /workspace && make'",

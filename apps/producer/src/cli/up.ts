@@ -2,10 +2,11 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
 import { join } from 'node:path';
-import { Fleet } from '@shellfleet/client';
+import { Fleet, readFleetFile } from '@shellfleet/client';
 import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
-import { isCheckout, makeStateDirectory, SetupError } from '@shellfleet/setup';
+import { isCheckout, makeStateDirectory, SetupError, stateDirectory } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { apiKeyPath } from '../fleet-process/api-key.ts';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { describeUse } from '../fleet-process/fleet-use.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
@@ -33,7 +34,7 @@ type Progress = { type: 'line' | 'failed'; text: string } | { type: 'ready' };
 export function registerUp(program: Command, context: Context): void {
   program
     .command('up')
-    .description('bring up a fleet on this machine: engine, images, Redis, workers')
+    .description('bring up a fleet on this machine: engine, images, Redis, workers, HTTP API')
     .addOption(new Option('-d, --detach', 'return when all is ready').env('SHELLFLEET_UP_DETACH'))
     .addOption(
       new Option('--replace', 'replace a fleet that runs: let its commands finish, end its sessions, start anew').env(
@@ -79,7 +80,7 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
   let running: RunningFleet | undefined;
   try {
     running = await startFleet(options, config.env, report, asked.signal);
-    await greet(report, asked.signal);
+    await greet(config.env, report, asked.signal);
     tell({ type: 'ready' });
     asked.releaseStarter();
     if (running.started === 'reused') return;
@@ -115,7 +116,7 @@ function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   return { signal: asked.signal, releaseStarter };
 }
 
-async function greet(report: (line: string) => void, signal: AbortSignal): Promise<void> {
+async function greet(env: NodeJS.ProcessEnv, report: (line: string) => void, signal: AbortSignal): Promise<void> {
   await using fleet = await Fleet.connect();
   const before = await fleet.hosts();
   const policy = policyFor(before.flatMap(({ policies }) => policies));
@@ -123,11 +124,19 @@ async function greet(report: (line: string) => void, signal: AbortSignal): Promi
   signal.throwIfAborted();
   const free = (await fleet.hosts()).reduce((sum, host) => sum + host.free, 0);
   const exec = `npx shellfleet exec${policy === DEFAULT_POLICY ? '' : ` --policy ${policy}`} demo`;
-  report(`The fleet is up, with ${free} free slots. In another terminal:
+  const { api } = (await readFleetFile(env)) ?? {};
+  report(`The fleet is up, with ${free} free slots.${api === undefined ? '' : ` Its HTTP API is at ${api.url}.`} In another terminal:
   ${exec} -- 'cd /tmp && export GREETING=hello'
   ${exec} -- 'echo "$GREETING from $PWD"'
-  npx shellfleet ps${isCheckout ? '\n  npm run example        # twenty npm packages, each exercised in its own session' : ''}
+${api === undefined ? '' : describeRequest(api, policy, env)}  npx shellfleet ps${isCheckout ? '\n  npm run example        # twenty npm packages, each exercised in its own session' : ''}
   npx shellfleet down`);
+}
+
+/** Returns a first request to the HTTP API. The key is in a file, so that it is in no log of this terminal. */
+function describeRequest({ url }: { url: string }, policy: PolicyName, env: NodeJS.ProcessEnv): string {
+  const body = { script: 'echo hello', ...(policy === DEFAULT_POLICY ? {} : { spec: { policy } }) };
+  const key = `$(cat '${apiKeyPath(stateDirectory(env))}')`;
+  return `  curl -H "Authorization: Bearer ${key}" --json '${JSON.stringify(body)}' ${new URL('/v1/run', url)}\n`;
 }
 
 /** Returns the default policy if a host offers it, else the first one offered. */

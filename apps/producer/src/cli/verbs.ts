@@ -39,6 +39,7 @@ const verbs: Readonly<Record<string, Readonly<Record<string, () => Promise<Regis
     tools: async () => (await import('./tools.ts')).registerTools,
     rules: async () => (await import('./rules.ts')).registerRules,
     worker: async () => (await import('./worker.ts')).registerWorker,
+    serve: async () => (await import('./serve.ts')).registerServe,
     mcp: async () => (await import('./mcp.ts')).registerMcp,
   },
   'This machine:': {

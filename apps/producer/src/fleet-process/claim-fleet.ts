@@ -6,6 +6,7 @@ import { VERSION } from '../program-file.ts';
 import { describeBuild } from './describe-build.ts';
 import {
   claimFleetRecord,
+  endApi,
   endWorkers,
   type FleetRecord,
   isAnyWorkerRunning,
@@ -113,8 +114,10 @@ async function newRecord(env: NodeJS.ProcessEnv): Promise<FleetRecord> {
 
 async function takeOver(dead: FleetRecord, own: FleetRecord, env: NodeJS.ProcessEnv): Promise<FleetRecord> {
   const startedEngine = own.startedEngine || dead.startedEngine;
-  replaceFleetRecord({ ...own, workers: dead.workers, startedEngine }, env);
-  // SIGKILL lets the shells outlive their worker, so that the next one adopts them.
-  await endWorkers(dead.workers, { signal: 'SIGKILL', graceMs: 0 });
+  const { workers, api } = dead;
+  replaceFleetRecord({ ...own, workers, api, startedEngine }, env);
+  // SIGKILL lets the shells outlive their worker, so that the next one adopts them. Readers of the API resume.
+  const how = { signal: 'SIGKILL', graceMs: 0 } as const;
+  await Promise.all([endWorkers(dead, how), endApi(dead, how)]);
   return { ...own, startedEngine };
 }

@@ -7,6 +7,9 @@ import { examineOtherFleets } from './examine-other-fleets.ts';
 import { examinePolicies } from './examine-policies.ts';
 import { isAnyWorkerRunning, isSupervisorRunning, readFleetRecord } from './fleet-record.ts';
 
+const API_WITHIN_MS = 3_000;
+const API_FIX = 'read api.log in the state directory; shellfleet up --replace starts everything anew';
+
 /** Examines this machine and the fleet without changing anything. */
 export async function examine(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
   const file = await readFleetFile(env).catch(() => undefined);
@@ -14,6 +17,7 @@ export async function examine(env: NodeJS.ProcessEnv): Promise<MachinePart[]> {
     ...(await diagnose(env)),
     ...(await examinePolicies(env)),
     await examineFleet(env),
+    ...(await examineApi(file?.api?.url)),
     ...(await examineOtherFleets(env)),
     await examineRedis(env.SHELLFLEET_REDIS_URL || file?.redisUrl),
     examineSealKey(env.SHELLFLEET_SEAL_KEY || file?.sealKeys[0]),
@@ -36,6 +40,22 @@ async function examineFleet(env: NodeJS.ProcessEnv): Promise<MachinePart> {
     return { name, state: 'present', detail: 'no fleet of this machine; SHELLFLEET_REDIS_URL names another' };
   }
   return { name, state: 'missing', detail: 'no fleet runs on this machine', fix: 'npx shellfleet up --detach' };
+}
+
+/** Examines the HTTP API of the connection file. It is part of every fleet of `up`. */
+async function examineApi(url: string | undefined): Promise<MachinePart[]> {
+  if (url === undefined) return [];
+  const name = 'http api';
+  try {
+    const { ok, status } = await fetch(new URL('/healthz', url), { signal: AbortSignal.timeout(API_WITHIN_MS) });
+    if (ok) return [{ name, state: 'present', detail: `at ${url}` }];
+    return [{ name, state: 'missing', detail: `at ${url}, which answers with ${status}`, fix: API_FIX }];
+  } catch (error) {
+    const { message, cause } = error as Error & { cause?: { code?: string } };
+    return [
+      { name, state: 'missing', detail: `at ${url}, which does not answer (${cause?.code ?? message})`, fix: API_FIX },
+    ];
+  }
 }
 
 async function examineRedis(url: string | undefined): Promise<MachinePart> {

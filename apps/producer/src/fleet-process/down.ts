@@ -1,5 +1,5 @@
 import { makeStateDirectory, stopDocker, stopRedis } from '@shellfleet/setup';
-import { endSupervisor, endWorkers, readFleetRecord, removeFleetRecord } from './fleet-record.ts';
+import { endApi, endSupervisor, endWorkers, readFleetRecord, removeFleetRecord } from './fleet-record.ts';
 
 const LONGEST_END_MS = 60_000;
 
@@ -9,11 +9,11 @@ export async function endFleet(env: NodeJS.ProcessEnv): Promise<boolean> {
   if (record === undefined) return false;
   const how = { signal: 'SIGINT', graceMs: LONGEST_END_MS } as const;
   await endSupervisor(record, how);
-  // A killed supervisor leaves its workers and servers. It may have started workers after the first read of the record.
-  const { workers, startedEngine } = (await readFleetRecord(env)) ?? record;
-  await endWorkers(workers, how);
+  // A killed supervisor leaves its workers and servers. It may have started some after the first read of the record.
+  const left = (await readFleetRecord(env)) ?? record;
+  await Promise.all([endWorkers(left, how), endApi(left, how)]);
   await stopRedis(await makeStateDirectory(env, 'redis'), env);
-  if (startedEngine) await stopDocker(env);
+  if (left.startedEngine) await stopDocker(env);
   await removeFleetRecord(env);
   return true;
 }

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeFleetFile } from '@shellfleet/client';
 import { tryJson } from '@shellfleet/protocol';
-import { endProcess, isRunning, type RecordedProcess, stateDirectory } from '@shellfleet/setup';
+import { endProcess, isRunning, stateDirectory } from '@shellfleet/setup';
 import { z } from 'zod';
 
 // RECORD-1. The record exists before anything starts and until everything has ended, so `down` and the next `up` find
@@ -18,6 +18,8 @@ const fleetRecordSchema = z.object({
   supervisor: processSchema,
   /** Workers of the fleet. A worker that is ready has its host id. */
   workers: z.array(processSchema.extend({ hostId: z.string().optional() })),
+  /** The HTTP API. When it is ready, it has its URL. */
+  api: processSchema.extend({ url: z.string().optional() }).optional(),
   version: z.string(),
   /** Version of the program, with its origin. */
   build: z.string(),
@@ -26,11 +28,11 @@ const fleetRecordSchema = z.object({
   startedEngine: z.boolean(),
 });
 export type FleetRecord = z.infer<typeof fleetRecordSchema>;
-export type WorkerRecord = FleetRecord['workers'][number];
 
-/** Titles and command lines of a fleet's processes. A worker gets its title soon after its start. */
+/** Titles and command lines of a fleet's processes. A worker and the API get their titles soon after their start. */
 const SUPERVISOR = ['shellfleet-up'];
 const WORKER = ['shellfleet-worker', 'apps/worker/src/main.ts', '@shellfleet/worker/dist/main.js'];
+const API = ['shellfleet-api', 'apps/api/src/main.ts', '@shellfleet/api/dist/main.js'];
 
 function recordPath(env: NodeJS.ProcessEnv): string {
   return join(stateDirectory(env), 'up.json');
@@ -75,6 +77,10 @@ export function isAnyWorkerRunning({ workers }: FleetRecord): boolean {
   return workers.some((worker) => isRunning(worker, WORKER));
 }
 
+export function isApiRunning({ api }: FleetRecord): boolean {
+  return api !== undefined && isRunning(api, API);
+}
+
 export function isSupervisorRunning({ supervisor }: FleetRecord): boolean {
   return isRunning(supervisor, SUPERVISOR);
 }
@@ -85,6 +91,10 @@ export async function endSupervisor({ supervisor }: FleetRecord, how: Ending): P
   await endProcess(supervisor, SUPERVISOR, how);
 }
 
-export async function endWorkers(workers: readonly RecordedProcess[], how: Ending): Promise<void> {
+export async function endWorkers({ workers }: Pick<FleetRecord, 'workers'>, how: Ending): Promise<void> {
   await Promise.all(workers.map((worker) => endProcess(worker, WORKER, how)));
+}
+
+export async function endApi({ api }: Pick<FleetRecord, 'api'>, how: Ending): Promise<void> {
+  if (api !== undefined) await endProcess(api, API, how);
 }

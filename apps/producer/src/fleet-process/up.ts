@@ -16,14 +16,17 @@ import { claimFleet, type FleetClaimOptions } from './claim-fleet.ts';
 import { type FleetRecord, removeFleetRecord, replaceFleetRecord } from './fleet-record.ts';
 import { type FleetUse, tryToReadUse } from './fleet-use.ts';
 import { makeFullImage } from './full-image.ts';
+import { openToUser } from './open-to-user.ts';
 import { removeOtherProtocol } from './other-protocol.ts';
 import { ensureOwnImageNames } from './own-image-names.ts';
 import { ensureSealKey } from './seal-key.ts';
+import { type ApiProcess, type ServedFleet, superviseApi } from './supervise-api.ts';
+import { superviseWorker, type WorkerProcess } from './supervise-worker.ts';
 import { type SharedSettings, toWorkerEnv } from './worker-env.ts';
-import { superviseWorker, type WorkerProcess } from './worker-process.ts';
 
-/** Longest time for a worker to end its sessions. After that the worker is killed. */
+/** Longest time for a worker to end its sessions, and for the API to end its requests. Then they are killed. */
 const END_GRACE_MS = 40_000;
+const API_GRACE_MS = 10_000;
 
 export interface UpOptions extends FleetClaimOptions, SharedSettings {
   workers: number;
@@ -50,7 +53,15 @@ export async function startFleet(
   const claimed = await claimFleet(options, { env, report, signal });
   if (claimed.type === 'reuse') return { started: 'reused', use: async () => undefined, close: async () => {} };
   const { record, drained } = claimed;
-  const parts: FleetParts = { record, drained, redis: undefined, workers: [], stopImage: async () => {} };
+  const parts: FleetParts = {
+    record,
+    drained,
+    redis: undefined,
+    workers: [],
+    api: undefined,
+    isEnding: false,
+    stopImage: async () => {},
+  };
   try {
     await startParts(parts, options, { env, report, signal });
     return { started: 'started', use: () => tryToReadUse(parts.record, env), close: () => endParts(parts, env) };
@@ -66,6 +77,9 @@ interface FleetParts {
   drained: readonly string[];
   redis: Redis | undefined;
   workers: WorkerProcess[];
+  api: ApiProcess | undefined;
+  /** True once the parts end, after which nobody writes their addresses any more. */
+  isEnding: boolean;
   /** Interrupts the making of an image. */
   stopImage(): Promise<void>;
 }
@@ -82,41 +96,85 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   const redisDirectory = await makeStateDirectory(env, 'redis');
   const redis = await ensureRedis({ env, directory: redisDirectory, persistent: true, report, signal });
   parts.redis = redis;
-  const sealKeys = await ensureSealKey(directory, env);
-  const namespace = env.SHELLFLEET_NAMESPACE ?? 'shellfleet';
-  const { replace } = options;
-  await removeOtherProtocol({ redisUrl: redis.url, namespace }, { replace, report, signal });
-  await writeFleetFile({ version: 1, namespace, redisUrl: redis.url, sealKeys }, env);
-  await undoDrains(parts.drained, { redisUrl: redis.url, namespace, sealKeys });
-  const log = createWriteStream(join(directory, 'workers.log'), { flags: 'a', mode: 0o600 });
-  const keepRecord = () => {
-    parts.record.workers = parts.workers.flatMap((worker) => worker.process ?? []);
-    replaceFleetRecord(parts.record, env);
+  const fleet = {
+    namespace: env.SHELLFLEET_NAMESPACE ?? 'shellfleet',
+    redisUrl: redis.url,
+    sealKeys: await ensureSealKey(directory, env),
   };
+  await removeOtherProtocol(fleet, { replace: options.replace, report, signal });
+  await writeFleetFile({ version: 1, ...fleet }, env);
+  await undoDrains(parts.drained, fleet);
   signal.throwIfAborted();
-  report(`Starting ${options.workers === 1 ? 'a worker' : `${options.workers} workers`}`);
-  for (let number = 1; number <= options.workers; number += 1) {
-    const workerEnv = toWorkerEnv(number, options, { env, redis, sealKeys, machine });
-    parts.workers.push(
-      superviseWorker(workerEnv, {
-        changed: () => keepOrReport(keepRecord, report),
-        output: (chunk) => log.write(chunk),
-        restarts: (reason) => report(`A worker ended and is started again: ${reason}`),
-      }),
-    );
-    keepRecord();
-  }
-  await abortable(Promise.all(parts.workers.map(({ ready }) => ready)), signal);
+  const start = { env, report, signal };
+  await Promise.all([
+    startServing(parts, fleet, openLog(directory, 'api.log'), start),
+    startWorkers(parts, options, openLog(directory, 'workers.log'), { ...start, fleet, machine }),
+  ]);
   parts.record.state = 'up';
-  keepRecord();
+  keepRecord(parts, env);
   if (machine !== undefined) parts.stopImage = makeFullImage(machine, { env, report });
 }
 
+function openLog(directory: string, name: string): (chunk: Buffer) => void {
+  const log = createWriteStream(join(directory, name), { flags: 'a', mode: 0o600 });
+  return (chunk) => log.write(chunk);
+}
+
+/** Starts the HTTP API, and writes its address and the key of this user into the connection file. */
+async function startServing(
+  parts: FleetParts,
+  fleet: ServedFleet,
+  output: (chunk: Buffer) => void,
+  { env, report, signal }: Start,
+): Promise<void> {
+  const key = openToUser(fleet, env);
+  const publish = async () => {
+    const file = { version: 1 as const, ...fleet, api: { url: parts.api?.process?.url ?? '', key: await key } };
+    if (!parts.isEnding) await writeFleetFile(file, env);
+  };
+  parts.api = superviseApi(fleet, env, {
+    changed(process) {
+      keepOrReport(() => keepRecord(parts, env), report);
+      // An API that starts again has another address if its port was taken meanwhile.
+      if (process?.url !== undefined && parts.record.state === 'up')
+        void publish().catch((error: Error) => report(`The connection file could not be written: ${error.message}`));
+    },
+    output,
+    restarts: (reason) => report(`The HTTP API ended and is started again: ${reason}`),
+  });
+  keepRecord(parts, env);
+  await abortable(Promise.all([parts.api.ready, key]), signal);
+  await publish();
+}
+
+async function startWorkers(
+  parts: FleetParts,
+  options: UpOptions,
+  output: (chunk: Buffer) => void,
+  { env, report, signal, fleet, machine }: Start & { fleet: ServedFleet; machine: Machine | undefined },
+): Promise<void> {
+  report(`Starting ${options.workers === 1 ? 'a worker' : `${options.workers} workers`}`);
+  for (let number = 1; number <= options.workers; number += 1) {
+    parts.workers.push(
+      superviseWorker(toWorkerEnv(number, options, { env, fleet, machine }), {
+        changed: () => keepOrReport(() => keepRecord(parts, env), report),
+        output,
+        restarts: (reason) => report(`A worker ended and is started again: ${reason}`),
+      }),
+    );
+    keepRecord(parts, env);
+  }
+  await abortable(Promise.all(parts.workers.map(({ ready }) => ready)), signal);
+}
+
+function keepRecord({ record, workers, api }: FleetParts, env: NodeJS.ProcessEnv): void {
+  record.workers = workers.flatMap((worker) => worker.process ?? []);
+  record.api = api?.process;
+  replaceFleetRecord(record, env);
+}
+
 /** Withdraws requests to drain before the next workers of the hosts look for them (REPLACE-2). */
-async function undoDrains(
-  hosts: readonly string[],
-  settings: { redisUrl: string; namespace: string; sealKeys: string[] },
-) {
+async function undoDrains(hosts: readonly string[], settings: ServedFleet) {
   if (hosts.length === 0) return;
   await using fleet = await Fleet.connect(settings);
   // A host that was drained may be unknown to this Redis, if that is a new one.
@@ -124,16 +182,19 @@ async function undoDrains(
 }
 
 /** Writes the record. A failure, such as a full disk, is reported and does not end the fleet. */
-function keepOrReport(keepRecord: () => void, report: (line: string) => void): void {
+function keepOrReport(keep: () => void, report: (line: string) => void): void {
   try {
-    keepRecord();
+    keep();
   } catch (error) {
     report(`The record of this fleet could not be written: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-async function endParts({ workers, redis, record, stopImage }: FleetParts, env: NodeJS.ProcessEnv): Promise<void> {
-  await Promise.all([stopImage(), ...workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS))]);
+async function endParts(parts: FleetParts, env: NodeJS.ProcessEnv): Promise<void> {
+  const { workers, api, redis, record, stopImage } = parts;
+  parts.isEnding = true;
+  const ends = workers.map((worker) => worker.stop('SIGINT', END_GRACE_MS));
+  await Promise.all([stopImage(), api?.stop('SIGTERM', API_GRACE_MS), ...ends]);
   await redis?.close();
   if (record.startedEngine) await stopDocker(env);
   await removeFleetRecord(env);

@@ -4,7 +4,7 @@ import { toWorkerEnv } from './worker-env.ts';
 const portsOf = (first?: string) =>
   [1, 2, 3].map((number) => {
     const env = first === undefined ? {} : { SHELLFLEET_METRICS_PORT: first };
-    const surroundings = { env, redis: { url: 'redis://r' }, sealKeys: ['k'], machine: undefined };
+    const surroundings = { env, fleet: { redisUrl: 'redis://r', sealKeys: ['k'] }, machine: undefined };
     return toWorkerEnv(number, {}, surroundings).SHELLFLEET_METRICS_PORT;
   });
 

@@ -1,4 +1,5 @@
-import type { Machine, Redis } from '@shellfleet/setup';
+import type { Machine } from '@shellfleet/setup';
+import type { ServedFleet } from './supervise-api.ts';
 
 /** Settings that the workers of a fleet share. */
 export interface SharedSettings {
@@ -8,8 +9,7 @@ export interface SharedSettings {
 
 interface WorkerSurroundings {
   env: NodeJS.ProcessEnv;
-  redis: Pick<Redis, 'url'>;
-  sealKeys: string[];
+  fleet: Pick<ServedFleet, 'redisUrl' | 'sealKeys'>;
   machine: Machine | undefined;
 }
 
@@ -19,14 +19,14 @@ export function toWorkerEnv(
   options: SharedSettings,
   surroundings: WorkerSurroundings,
 ): NodeJS.ProcessEnv {
-  const { env, redis, sealKeys, machine } = surroundings;
+  const { env, fleet, machine } = surroundings;
   return {
     // A person who starts a fleet on their own machine is its operator and its user.
     SHELLFLEET_ALLOW_UNREDACTED: '1',
     ...env,
     ...(machine === undefined ? {} : { DOCKER_HOST: machine.engine.endpoint.dockerHost }),
-    SHELLFLEET_REDIS_URL: redis.url,
-    SHELLFLEET_SEAL_KEY: sealKeys.join(','),
+    SHELLFLEET_REDIS_URL: fleet.redisUrl,
+    SHELLFLEET_SEAL_KEY: fleet.sealKeys.join(','),
     ...(options.slots === undefined ? {} : { SHELLFLEET_SLOTS: String(options.slots) }),
     ...(options.policies === undefined ? {} : { SHELLFLEET_POLICIES: options.policies }),
     ...(number === 1 ? {} : metricsPort(env.SHELLFLEET_METRICS_PORT, number)),

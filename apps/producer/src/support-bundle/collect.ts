@@ -39,7 +39,7 @@ export async function collect({ env, redisUrl, namespace, withFleet }: BundleSou
   await add('variables.json', async () => describeVariables(env));
   await add('host-configuration.json', () => readHostConfiguration(env));
   await add('doctor.json', () => examine(env));
-  await add('workers.log', () => readEnd(join(stateDirectory(env), 'workers.log')));
+  for (const log of ['workers.log', 'api.log']) await add(log, () => readEnd(join(stateDirectory(env), log)));
   const ofFleet = (name: string, read: (fleet: Fleet) => Promise<unknown>) =>
     add(name, async () => {
       let content: unknown;

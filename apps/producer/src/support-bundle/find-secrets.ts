@@ -14,7 +14,7 @@ export async function findSecrets(
   redisUrl: string | undefined,
 ): Promise<Record<string, string>> {
   const file = await readFleetFile(env).catch(() => undefined);
-  const sealKey = await readFile(join(stateDirectory(env), 'seal-key'), 'utf8').catch(() => '');
+  const kept = ['seal-key', 'api-key'].map((name) => readFile(join(stateDirectory(env), name), 'utf8').catch(() => ''));
   // SHELLFLEET_SECRET names variables whose values are secrets of sessions.
   const named = (env.SHELLFLEET_SECRET ?? '').split(/[\s,]+/);
   const ofEnv = Object.entries(env).filter(([name]) => SECRET_NAME.test(name) || named.includes(name));
@@ -22,7 +22,8 @@ export async function findSecrets(
     ...ofEnv.flatMap(([, value = '']) => [value, ...value.split(',')]),
     ...[redisUrl, env.SHELLFLEET_REDIS_URL, file?.redisUrl].flatMap(passwordsOf),
     ...(file?.sealKeys ?? []),
-    sealKey,
+    file?.api?.key ?? '',
+    ...(await Promise.all(kept)),
   ];
   const secrets = values.map((value) => value.trim()).filter(({ length }) => length >= FEWEST_CHARACTERS);
   return Object.fromEntries([...new Set(secrets)].map((value, index) => [`secret ${index}`, value]));

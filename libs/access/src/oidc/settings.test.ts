@@ -1,6 +1,7 @@
+import { OIDC_SETTINGS, type OidcValues } from '@shellfleet/protocol/api-settings';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { OIDC_SETTINGS, type OidcValues, toOidcSettings } from './settings.ts';
+import { toOidcSettings } from './settings.ts';
 
 const schema = z.object(
   Object.fromEntries(Object.entries(OIDC_SETTINGS).map(([name, setting]) => [name, setting.schema])),

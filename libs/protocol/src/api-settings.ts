@@ -1,8 +1,10 @@
-import { OIDC_SETTINGS } from '@shellfleet/access';
-import { parseDurationText } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { parseDurationText } from './duration-text.ts';
+import { OIDC_SETTINGS } from './oidc-settings.ts';
 
-// The settings of the server. Each has a variable, a flag of `shellfleet serve`, a default and a text.
+export { OIDC_SETTINGS, type OidcValues } from './oidc-settings.ts';
+
+// The settings of the HTTP API. Each has a variable, a flag of `shellfleet serve`, a default and a text.
 
 const list = z
   .string()
@@ -42,8 +44,8 @@ export const API_SETTINGS = {
   },
   SHELLFLEET_API_PORT: {
     flag: '--port <n>',
-    schema: port.default(7410),
-    text: 'port on which to listen; 0: a free one',
+    schema: port.optional(),
+    text: 'port on which to listen; 0: a free one; default: 7410, or a free one if that is taken',
   },
   SHELLFLEET_API_TLS_CERT: {
     flag: '--tls-cert <file>',

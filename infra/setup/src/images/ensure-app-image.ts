@@ -6,22 +6,31 @@ import { packDirectory } from './pack-context.ts';
 import { type Closure, findProductionClosure } from './production-closure.ts';
 import { recipeHash } from './recipe-hash.ts';
 
-const dockerfile = 'infra/images/worker/Dockerfile';
 const notShipped = ['*.test.ts', '*.bench.ts'];
 
 /** Returns the name of the worker's image, built from this checkout if missing. The base image must have Node. */
-export async function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
+export function ensureWorkerImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
+  return ensureAppImage('worker', deps, baseImage);
+}
+
+/** Returns the name of the API's image, built from this checkout if missing. The base image must have Node. */
+export function ensureApiImage(deps: EnsureImageDeps, baseImage: string): Promise<string> {
+  return ensureAppImage('api', deps, baseImage);
+}
+
+async function ensureAppImage(app: 'worker' | 'api', deps: EnsureImageDeps, baseImage: string): Promise<string> {
   const { endpoint, root, report } = deps;
-  const closure = await findProductionClosure(root, 'apps/worker');
-  const image = `shellfleet/worker:${await hashWorker(root, closure, baseImage)}`;
+  const dockerfile = `infra/images/${app}/Dockerfile`;
+  const closure = await findProductionClosure(root, `apps/${app}`);
+  const image = `shellfleet/${app}:${await hashApp(root, { closure, dockerfile, baseImage })}`;
   if (await hasImage(endpoint, image)) return image;
-  report('Building the worker image');
-  const context = packWorker(root, closure);
+  report(`Building the ${app} image`);
+  const context = packApp(root, closure, dockerfile);
   await buildImage(endpoint, image, context, { dockerfile, buildArgs: { BASE_IMAGE: baseImage } });
   return image;
 }
 
-function packWorker(root: string, { packages, workspaces, links }: Closure) {
+function packApp(root: string, { packages, workspaces, links }: Closure, dockerfile: string) {
   // A package inside another packed directory is packed with that directory. A second copy would become a link in the
   // tar file.
   const directories = [...workspaces, ...packages];
@@ -33,10 +42,16 @@ function packWorker(root: string, { packages, workspaces, links }: Closure) {
   return packDirectory(root, paths, [...notShipped, ...builds], modes);
 }
 
-async function hashWorker(root: string, { workspaces }: Closure, baseImage: string): Promise<string> {
+interface Recipe {
+  closure: Closure;
+  dockerfile: string;
+  baseImage: string;
+}
+
+async function hashApp(root: string, { closure, dockerfile, baseImage }: Recipe): Promise<string> {
   const parts: (string | Uint8Array)[] = [baseImage];
   const files = ['package-lock.json', dockerfile];
-  for (const workspace of workspaces) files.push(...(await listSources(root, workspace)));
+  for (const workspace of closure.workspaces) files.push(...(await listSources(root, workspace)));
   for (const file of files) parts.push(file, await readFile(join(root, file)));
   return recipeHash(parts);
 }

@@ -3,40 +3,48 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withResolvers } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
-import { recordProcess } from '@shellfleet/setup';
-import { z } from 'zod';
-import type { WorkerRecord } from './fleet-record.ts';
-import { workerProgram } from './worker-program.ts';
+import { type RecordedProcess, recordProcess } from '@shellfleet/setup';
+import type { z } from 'zod';
 
-/** Exit code of a worker with invalid settings. */
+/** Exit code of a process with invalid settings. */
 const WRONG_SETTING = 2;
-/** First pause before a restart. Each restart doubles the pause. A worker that lives long enough resets it. */
+/** First pause before a restart. Each restart doubles the pause. A process that lives long enough resets it. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 30_000;
 const RESET_AFTER_MS = 60_000;
 
-/** Message of a worker that is ready. */
-const readySchema = z.object({ hostId: z.string() });
+export interface SupervisedProgram<Ready> {
+  /** Arguments of Node. */
+  args: readonly string[];
+  /** Returns the environment of the next start. */
+  env(): NodeJS.ProcessEnv;
+  /** Message of a process that is ready. */
+  ready: z.ZodType<Ready>;
+}
 
-export interface WorkerProcess {
-  readonly process: WorkerRecord | undefined;
-  /** Resolves at the first `ready`, and rejects if the worker ends before. */
+export interface SupervisedProcess<Ready> {
+  /** The process that runs or ran last, with its message once it is ready. */
+  readonly process: (RecordedProcess & Partial<Ready>) | undefined;
+  /** Resolves at the first message, and rejects if the process ends before. */
   readonly ready: Promise<void>;
-  /** Sends the signal, makes no more restarts, and waits for the worker's end. Kills the worker after `graceMs`. */
+  /** Sends the signal, makes no more restarts, and waits for the process's end. Kills the process after `graceMs`. */
   stop(signal: 'SIGINT' | 'SIGTERM', graceMs: number): Promise<void>;
 }
 
-export interface WorkerEvents {
-  /** Called when `WorkerProcess.process` has changed; after a start, in the same turn of the event loop. */
-  changed(): void;
+export interface ProcessEvents<Ready> {
+  /** Called when `SupervisedProcess.process` has changed; after a start, in the same turn of the event loop. */
+  changed(process: SupervisedProcess<Ready>['process']): void;
   output(chunk: Buffer): void;
   restarts(reason: string): void;
 }
 
-/** Supervises a worker, and starts it again when it dies. */
-export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): WorkerProcess {
+/** Supervises a process of a fleet, and starts it again when it dies. */
+export function superviseProcess<Ready extends object>(
+  { args, env, ready: readySchema }: SupervisedProgram<Ready>,
+  on: ProcessEvents<Ready>,
+): SupervisedProcess<Ready> {
   let child: ChildProcess | undefined;
-  let recorded: WorkerRecord | undefined;
+  let recorded: (RecordedProcess & Partial<Ready>) | undefined;
   let stopping = false;
   let wasReady = false;
   const ready = withResolvers<void>();
@@ -65,7 +73,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
       const startedAt = Date.now();
       const { reason, code } = await runOnce();
       ready.reject(code === WRONG_SETTING ? new ShellfleetError('COMMAND_INVALID', reason) : new Error(reason));
-      // The start of the fleet fails with the reason of a worker that was never ready.
+      // The start of the fleet fails with the reason of a process that was never ready.
       if (stopping || !wasReady) return;
       if (Date.now() - startedAt > RESET_AFTER_MS) pauseMs = FIRST_PAUSE_MS;
       on.restarts(reason);
@@ -75,14 +83,14 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
   }
 
   async function runOnce(): Promise<{ reason: string; code: number | null }> {
-    // Detached, so that Ctrl-C reaches only the supervisor, which selects the worker's signal.
-    child = spawn(process.execPath, workerProgram('main'), {
-      env,
+    // Detached, so that Ctrl-C reaches only the supervisor, which selects the signal of each process.
+    child = spawn(process.execPath, args, {
+      env: env(),
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
-    if (child.pid !== undefined) recorded = recordProcess(child.pid);
-    on.changed();
+    if (child.pid !== undefined) recorded = recordProcess(child.pid) as RecordedProcess & Partial<Ready>;
+    on.changed(recorded);
     const errors: Buffer[] = [];
     child.stdout?.on('data', on.output);
     child.stderr?.on('data', (chunk: Buffer) => {
@@ -93,7 +101,7 @@ export function superviseWorker(env: NodeJS.ProcessEnv, on: WorkerEvents): Worke
     child.on('message', (message) => {
       wasReady = true;
       if (recorded !== undefined) recorded = { ...recorded, ...readySchema.parse(message) };
-      on.changed();
+      on.changed(recorded);
       ready.resolve();
     });
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
