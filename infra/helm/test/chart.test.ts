@@ -43,7 +43,7 @@ describe('the chart', () => {
       'ConfigMap Deployment Lease NetworkPolicy PodDisruptionBudget Role RoleBinding Service ServiceAccount',
     );
     expect(await kindsOf(EVERYTHING)).toBe(
-      'ConfigMap Deployment Lease NetworkPolicy PodDisruptionBudget ResourceQuota Role RoleBinding ScaledObject Secret Service ServiceAccount ServiceMonitor StatefulSet TriggerAuthentication',
+      'ConfigMap Deployment Ingress Lease NetworkPolicy PodDisruptionBudget PodMonitor ResourceQuota Role RoleBinding ScaledObject Secret Service ServiceAccount ServiceMonitor StatefulSet TriggerAuthentication',
     );
   });
 
@@ -116,10 +116,26 @@ describe('the chart', () => {
     const names = workers?.spec.template.spec.containers[0].env.map(({ name }: { name: string }) => name) as string[];
     expect(names.filter((name) => name !== 'HOME' && !environment.includes(`  ${name}:`))).toEqual([]);
   });
+
+  test('sets only settings that the API has', async () => {
+    const sources = ['api-settings.ts', 'oidc-settings.ts'].map((name) => join(checkout, 'libs/protocol/src', name));
+    const settings = (await Promise.all(sources.map((path) => readFile(path, 'utf8')))).join('');
+    const { api } = OPTIONS['what operators add to the API'] as { api: object };
+    const values = { ...EVERYTHING, api: { ...api, env: {} } };
+    const [deployment] = (await renderChart(tools, values)).filter(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-api'),
+    );
+    const ofClient = ['HOME', 'SHELLFLEET_NAMESPACE', 'SHELLFLEET_REDIS_URL', 'SHELLFLEET_SEAL_KEY'];
+    const names = deployment?.spec.template.spec.containers[0].env.map(
+      ({ name }: { name: string }) => name,
+    ) as string[];
+    expect(names.filter((name) => !ofClient.includes(name) && !settings.includes(`  ${name}:`))).toEqual([]);
+  });
 });
 
 describe('wrong values', () => {
   const redis = { embedded: { enabled: true } };
+  const ingress = { enabled: true, host: 'shell.example' };
   test.for<[object, string]>([
     [
       {},
@@ -146,6 +162,17 @@ describe('wrong values', () => {
     ],
     [{ redis, networkPolicies: { dns: { namespaces: [] } } }, 'name where names are resolved'],
     [{ redis, scaling: { keda: { utilization: 2 } } }, "at '/scaling/keda/utilization': maximum: got 2, want 1"],
+    [{ redis, api: { ingress: { enabled: true } } }, 'api.ingress.host is empty'],
+    [{ redis, api: { enabled: true, ingress } }, 'so the ingress controller would not reach the API'],
+    [{ redis, api: { env: { SHELLFLEET_REDIS_URL: 'a' } } }, 'Name an existing Secret instead.'],
+    [
+      { redis, api: { oidc: { issuer: 'http://login.example' } } },
+      "at '/api/oidc/issuer': 'http://login.example' does",
+    ],
+    [{ redis, api: { oidc: { issuer: 'https://login.example' } } }, 'api.oidc.audience is empty'],
+    [{ redis, api: { oidc: { issuer: 'https://login.example', audience: 'a' } } }, 'one of tenant and tenantClaim'],
+    [{ redis, api: { corsOrigins: ['*'] } }, "at '/api/corsOrigins/0': '*' does not match"],
+    [{ redis, scaling: { keda: { enabled: true, source: 'api' } } }, 'a Secret with an API key in scaling.keda.apiKey'],
     [{ redis, scaling: { keda: { enabled: true, minReplicas: 9, maxReplicas: 3 } } }, 'is greater than'],
   ])('%j are refused with %j', async ([values, message]) => {
     await expect(renderChart(tools, values)).rejects.toThrow(message);

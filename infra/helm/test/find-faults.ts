@@ -1,4 +1,5 @@
 import type { ChartTools } from '../../../scripts/testing/chart-tools.ts';
+import { findApiFaults } from './checks/api.ts';
 import { findModelFaults } from './checks/models.ts';
 import { findNetworkFaults } from './checks/networks.ts';
 import { findPlaceFaults } from './checks/places.ts';
@@ -13,8 +14,9 @@ import { type ChartObject, NAMESPACE } from './support/render-chart.ts';
 export async function findFaults(
   tools: ChartTools,
   objects: readonly ChartObject[],
-  { sessions = {}, networkPolicies = {} }: ChartValues,
+  { sessions = {}, networkPolicies = {}, api = {} }: ChartValues,
 ): Promise<string[]> {
+  const { apiClients = [], apiEgress = [] } = networkPolicies;
   const sessionsNamespace = sessions.namespace ?? NAMESPACE;
   const networks = sessions.networks ?? ['restricted'];
   const hasPolicies = networkPolicies.enabled !== false;
@@ -25,6 +27,7 @@ export async function findFaults(
     ...findRightsFaults(objects, { hasClaims: sessions.workspace?.type === 'persistentVolumeClaim' }),
     ...findSecretFaults(objects),
     ...findWorkerFaults(objects),
-    ...(hasPolicies ? findNetworkFaults(objects, { sessionsNamespace, networks }) : []),
+    ...findApiFaults(objects, api),
+    ...(hasPolicies ? findNetworkFaults(objects, { sessionsNamespace, networks, apiClients, apiEgress }) : []),
   ];
 }

@@ -47,7 +47,8 @@ app.kubernetes.io/managed-by: shellfleet
 {{- end }}
 
 {{- define "shellfleet.hasScaleToken" -}}
-{{- if or .Values.scaling.keda.enabled .Values.scaling.existingSecret.name }}yes{{ end }}
+{{- $keda := .Values.scaling.keda }}
+{{- if or (and $keda.enabled (eq $keda.source "workers")) .Values.scaling.existingSecret.name }}yes{{ end }}
 {{- end }}
 
 {{- define "shellfleet.scaleSecret" -}}

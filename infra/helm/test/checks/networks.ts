@@ -3,6 +3,9 @@ import { type ChartObject, NAMESPACE } from '../support/render-chart.ts';
 interface Options {
   sessionsNamespace: string;
   networks: readonly string[];
+  /** Peers that may call the API, and further rules for what it reaches. */
+  apiClients: readonly object[];
+  apiEgress: readonly object[];
 }
 
 const SESSION = { 'app.kubernetes.io/managed-by': 'shellfleet' };
@@ -25,7 +28,8 @@ const DNS = {
 };
 
 /** Returns where the NetworkPolicies let more or less through than what each part needs. */
-export function findNetworkFaults(objects: readonly ChartObject[], { sessionsNamespace, networks }: Options): string[] {
+export function findNetworkFaults(objects: readonly ChartObject[], options: Options): string[] {
+  const { sessionsNamespace, networks } = options;
   const policies = objects.filter(({ kind }) => kind === 'NetworkPolicy');
   const has = (component: string) =>
     policies.some(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === component);
@@ -65,18 +69,49 @@ export function findNetworkFaults(objects: readonly ChartObject[], { sessionsNam
       redis: {
         podSelector: { matchLabels: part('redis') },
         policyTypes: ['Ingress', 'Egress'],
-        ingress: [{ from: [peer(NAMESPACE, part('worker'))], ports: tcp(6379) }],
+        ingress: [
+          {
+            from: ['worker', ...(has('api') ? ['api'] : [])].map((one) => peer(NAMESPACE, part(one))),
+            ports: tcp(6379),
+          },
+        ],
         egress: [],
       },
     }),
   };
   const found = Object.fromEntries(policies.map(({ metadata, spec }) => [nameOf(metadata.name), spec]));
-  const { worker, ...others } = found;
+  const { worker, api, ...others } = found;
   const names = [...new Set([...Object.keys(wanted), ...Object.keys(others)])];
   return [
     ...names.filter((name) => !isEqual(others[name], wanted[name])).map((name) => `the NetworkPolicy ${name} differs`),
     ...checkWorker(worker, { sessionsNamespace, hasRedis: has('redis') }),
+    ...(objects.some(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-api'))
+      ? checkApi(api, { ...options, hasRedis: has('redis') })
+      : []),
   ];
+}
+
+/** Returns where the API is called by others than its clients and KEDA, or reaches more than names and Redis. */
+// biome-ignore lint/suspicious/noExplicitAny: the models have validated it.
+function checkApi(api: any, { apiClients, apiEgress, hasRedis }: Options & { hasRedis: boolean }): string[] {
+  if (api === undefined) return ['the NetworkPolicy api is missing'];
+  const calls = api.ingress.filter(({ ports }: { ports?: object[] }) => isEqual(ports, tcp(7410)));
+  const metrics = api.ingress.filter(({ ports }: { ports?: object[] }) => isEqual(ports, tcp(9464)));
+  const ofKeda = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'keda' } } };
+  const callers = (calls[0]?.from ?? []).filter((one: object) => !isEqual(one, ofKeda));
+  const redis = hasRedis ? { to: [peer(NAMESPACE, part('redis'))], ports: tcp(6379) } : { ports: tcp(6379) };
+  const known = [DNS, redis, { ports: tcp(443) }, ...apiEgress];
+  return [
+    !isEqual(api.podSelector, { matchLabels: part('api') }) && 'selects other Pods',
+    !isEqual(api.policyTypes, ['Ingress', 'Egress']) && 'leaves a direction open',
+    !isEqual(callers, apiClients) && 'lets others call than apiClients',
+    calls.length + metrics.length !== api.ingress.length && 'opens another port',
+    api.ingress.some(({ from = [] }: { from?: object[] }) => from.length === 0) && 'lets everybody in',
+    api.egress.some((one: object) => !known.some((rule) => isEqual(rule, one))) && 'reaches too much',
+    hasRedis && !api.egress.some((one: object) => isEqual(one, redis)) && 'does not reach Redis',
+  ]
+    .filter((fault) => fault !== false)
+    .map((fault) => `the NetworkPolicy api ${fault}`);
 }
 
 const OUTSIDE = {

@@ -4,9 +4,11 @@ import { podTemplates } from './pods.ts';
 const KINDS = [
   'ConfigMap',
   'Deployment',
+  'Ingress',
   'Lease',
   'NetworkPolicy',
   'PodDisruptionBudget',
+  'PodMonitor',
   'ResourceQuota',
   'Role',
   'RoleBinding',

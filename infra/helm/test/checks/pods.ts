@@ -15,6 +15,9 @@ const VOLUMES = [
   'secret',
 ];
 
+/** The only hook: a pause in which balancers notice that a Pod ends. */
+const A_PAUSE = '{"preStop":{"exec":{"command":["sleep","5"]}}}';
+
 /** Returns the Pod templates of the objects, with the object's name. */
 export function podTemplates(objects: readonly ChartObject[]): { name: string; labels: object; pod: Pod }[] {
   return objects
@@ -81,7 +84,7 @@ function checkContainer({ name, ...container }: Pod, pod: Pod): string[] {
     security.runAsNonRoot === false && 'may run as root',
     security.seccompProfile && security.seccompProfile.type !== 'RuntimeDefault' && 'weakens its seccomp profile',
     security.appArmorProfile?.type === 'Unconfined' && 'has no AppArmor profile',
-    container.lifecycle && 'has hooks',
+    container.lifecycle && JSON.stringify(container.lifecycle) !== A_PAUSE && 'has hooks',
     (container.stdin || container.tty) && 'has a terminal',
     !container.resources?.limits?.memory && 'has no limit of memory',
     ...(container.ports ?? []).map(({ hostPort }: Pod) => hostPort && `takes port ${hostPort} of its node`),

@@ -23,16 +23,20 @@ export function findWorkerFaults(objects: readonly ChartObject[]): string[] {
     ...env.map(({ name }, index) => env.findIndex((one) => one.name === name) !== index && `${name} is given twice`),
     scaled === undefined && deployment?.spec.replicas === undefined && 'nobody sets the number of workers',
     scaled !== undefined && deployment?.spec.replicas !== undefined && 'an upgrade would undo the number of KEDA',
-    ...(scaled === undefined ? [] : checkScaling(scaled, Number(settingOf('SHELLFLEET_SLOTS')))),
+    ...(scaled === undefined ? [] : checkScaling(scaled, Number(settingOf('SHELLFLEET_SLOTS')), objects)),
     lease === undefined && 'there is no Lease that owns the Pods of sessions',
   ].filter((fault) => fault !== false);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the models have validated it.
-function checkScaling({ triggers: [trigger], ...scaled }: any, slots: number): (string | false)[] {
+function checkScaling({ triggers: [trigger], ...scaled }: any, slots: number, objects: readonly ChartObject[]) {
   const { scaleUp, scaleDown } = scaled.advanced.horizontalPodAutoscalerConfig.behavior;
   const { metadata } = trigger;
-  const url = `http://trial-shellfleet-worker.${NAMESPACE}.svc:9464/scale`;
+  const secret = objects.find(({ kind }) => kind === 'TriggerAuthentication')?.spec.secretTargetRef[0].name;
+  const url =
+    secret === 'given-api-key'
+      ? `http://trial-shellfleet-api.${NAMESPACE}.svc:7410/v1/scale`
+      : `http://trial-shellfleet-worker.${NAMESPACE}.svc:9464/scale`;
   return [
     trigger.type !== 'metrics-api' && 'KEDA does not ask the workers',
     metadata.url !== url && `KEDA asks ${metadata.url}`,

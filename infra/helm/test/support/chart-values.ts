@@ -6,11 +6,22 @@ export interface ChartValues {
     workspace?: { type: string; sizeBytes?: number; storageClass?: string };
     [name: string]: unknown;
   };
-  networkPolicies?: { enabled?: boolean; [name: string]: unknown };
+  networkPolicies?: { enabled?: boolean; apiClients?: object[]; apiEgress?: object[]; [name: string]: unknown };
+  api?: ApiValues;
+  [name: string]: unknown;
+}
+
+interface ApiValues {
+  tls?: { secretName: string };
+  ingress?: { host: string; [name: string]: unknown };
+  oidc?: { issuer: string; audience: string; tenantClaim?: string };
   [name: string]: unknown;
 }
 
 const given = (name: string) => ({ existingSecret: { name: `given-${name}`, key: 'a-key' } });
+
+const INGRESS = { enabled: true, host: 'shell.example' };
+const INGRESS_CONTROLLER = [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } }];
 
 /** Each option of the chart, alone. Every set of values is complete. */
 export const OPTIONS: Record<string, ChartValues> = {
@@ -85,6 +96,40 @@ export const OPTIONS: Record<string, ChartValues> = {
   'a ServiceMonitor': { redis: given('redis'), metrics: { serviceMonitor: { enabled: true, labels: { a: 'b' } } } },
   'no PodDisruptionBudget': { redis: given('redis'), podDisruptionBudget: { enabled: false } },
   KEDA: { redis: given('redis'), scaling: { keda: { enabled: true } } },
+  'the API': { redis: given('redis'), api: { enabled: true } },
+  'the API with TLS of its own': { redis: given('redis'), api: { enabled: true, tls: { secretName: 'given-tls' } } },
+  'the API behind an Ingress': {
+    redis: given('redis'),
+    api: { enabled: true, ingress: { ...INGRESS, className: 'nginx', tlsSecretName: 'given-tls' } },
+    networkPolicies: { apiClients: INGRESS_CONTROLLER },
+  },
+  'what operators add to the API': {
+    redis: given('redis'),
+    networkPolicies: { apiClients: INGRESS_CONTROLLER, apiEgress: [{ ports: [{ port: 4318 }] }] },
+    api: {
+      enabled: true,
+      replicas: 3,
+      image: { digest: `sha256:${'c'.repeat(64)}` },
+      allowedHosts: ['shell.example'],
+      corsOrigins: ['https://pages.example'],
+      rateLimit: 50,
+      oidc: { issuer: 'https://login.example', audience: 'shellfleet', tenantClaim: 'org' },
+      env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' },
+      envFrom: [{ secretRef: { name: 'given-more' } }],
+      podLabels: { team: 'a' },
+      podAnnotations: { note: 'b' },
+      nodeSelector: { pool: 'workers' },
+      tolerations: [{ operator: 'Exists' }],
+      affinity: { nodeAffinity: {} },
+      priorityClassName: 'high',
+      service: { type: 'LoadBalancer', annotations: { a: 'b' } },
+    },
+  },
+  'KEDA that asks the API': {
+    redis: given('redis'),
+    api: { enabled: true },
+    scaling: { keda: { enabled: true, source: 'api', apiKey: { name: 'given-api-key', key: 'a-key' } } },
+  },
   'KEDA with a given token': { redis: given('redis'), scaling: { ...given('token'), keda: { enabled: true } } },
 };
 
@@ -97,6 +142,8 @@ export const EVERYTHING: ChartValues = {
     workspace: { type: 'persistentVolumeClaim' },
   },
   egressProxy: { enabled: true },
+  api: { enabled: true, ingress: INGRESS },
+  networkPolicies: { apiClients: INGRESS_CONTROLLER },
   quota: { enabled: true },
   metrics: { serviceMonitor: { enabled: true } },
   scaling: { keda: { enabled: true } },
