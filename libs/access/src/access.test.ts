@@ -97,9 +97,10 @@ describe('authentication by an API key', () => {
     expect(await access.authenticate(KEY)).toMatchObject({ tenant: 'acme' });
   });
 
-  test('refuses and logs a key that this process cannot open', async () => {
+  test('refuses a key that this process cannot open, and logs that once a minute', async () => {
     keys.failure = new ShellfleetError('SEAL_KEY_UNKNOWN', 'The API key does not open.');
-    expect(await access.authenticate(KEY)).toBeUndefined();
+    const others = Array.from({ length: 5 }, (_, n) => apiKeyText(ID, String(n).repeat(43)));
+    for (const key of [KEY, ...others]) expect(await access.authenticate(key)).toBeUndefined();
     expect(logged).toEqual(['key.unreadable']);
   });
 

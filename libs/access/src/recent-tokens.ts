@@ -12,6 +12,7 @@ import { type Principal, toPrincipal } from './principal.ts';
 const KEPT_MS = 500;
 const MOST_KEPT = 10_000;
 const NOTE_USE_EVERY_MS = 60_000;
+const WARN_EVERY_MS = 60_000;
 
 interface Lookup {
   readonly at: number;
@@ -27,6 +28,7 @@ export class RecentTokens {
   readonly #lookups = new Map<string, Lookup>();
   /** Id of a key → when its use was recorded last. Only ids of keys that exist are in it. */
   readonly #noted = new Map<string, number>();
+  #warnedAt = Number.NEGATIVE_INFINITY;
 
   constructor(keys: Pick<ApiKeys, 'find' | 'noteUse'>, oidc: OidcTokens | undefined, log: AccessLog) {
     this.#keys = keys;
@@ -67,9 +69,16 @@ export class RecentTokens {
     } catch (error) {
       // A stored key that does not open admits nobody, and the operator has to know why.
       if (!isShellfleetError(error) || error.code !== 'SEAL_KEY_UNKNOWN') throw error;
-      this.#log.warn({ err: error }, 'key.unreadable');
+      this.#warn(error);
       return undefined;
     }
+  }
+
+  #warn(err: unknown): void {
+    const now = performance.now();
+    if (now - this.#warnedAt < WARN_EVERY_MS) return;
+    this.#warnedAt = now;
+    this.#log.warn({ err }, 'key.unreadable');
   }
 
   #forget(now: number): void {
@@ -81,6 +90,8 @@ export class RecentTokens {
 
   #noteUse(id: string, now: number): void {
     if (now - (this.#noted.get(id) ?? Number.NEGATIVE_INFINITY) < NOTE_USE_EVERY_MS) return;
+    // A use that is recorded once more does no harm.
+    if (this.#noted.size >= MOST_KEPT) this.#noted.clear();
     this.#noted.set(id, now);
     // Without Redis the time of the last use is a minute older.
     this.#keys.noteUse(id).catch(() => {});
