@@ -42,6 +42,11 @@ describe('the HTTP API of `up`', () => {
     expect((await machine.run(['up', '--detach'])).stderr).toContain(`${api?.url}/v1/run`);
   });
 
+  test('lets its user answer their own questions, as nobody else reaches the fleet', async () => {
+    const { stdout } = await machine.ask('config', 'show', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ appliedBy: 'up', configuration: { approvals: { self: true } } });
+  });
+
   test('is started again at its address when it dies', async ({ expect }) => {
     const { api } = await machine.connection();
     const first = await machine.apiPid();

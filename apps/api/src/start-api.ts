@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type ConnectFleet, openAccess } from '@shellfleet/access';
+import { openAccess } from '@shellfleet/access';
 import { Fleet } from '@shellfleet/client';
 import { ensureShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
@@ -103,5 +103,7 @@ function warnOfPlainHttp(host: string): void {
 function describeFailedStart(error: unknown): string {
   if (error instanceof ApiConfigError) return `shellfleet: ${error.message}\n`;
   const { code, message, hint, stack } = ensureShellfleetError(error);
-  return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message} ${hint}\n`;
+  // The message of an error without a Redis contains the next step. Its hint is for producers.
+  const step = code === 'QUEUE_UNAVAILABLE' ? '' : ` ${hint}`;
+  return `${code === 'INTERNAL' ? `${stack}\n` : ''}shellfleet: ${message}${step}\n`;
 }

@@ -127,7 +127,7 @@ async function startServing(
   output: (chunk: Buffer) => void,
   { env, report, signal }: Start,
 ): Promise<void> {
-  const key = openToUser(fleet, env);
+  const key = openToUser(fleet, { env, report });
   const publish = async () => {
     const file = { version: 1 as const, ...fleet, api: { url: parts.api?.process?.url ?? '', key: await key } };
     if (!parts.isEnding) await writeFleetFile(file, env);
