@@ -15,6 +15,7 @@ import {
   type TypeEntry,
 } from './read-types.ts';
 import { writeDocstrings, writeFlagTexts } from './write-docstrings.ts';
+import { writeOpenApi } from './write-openapi.ts';
 import { DEFAULTS_OF, writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
 
 let types: TypeEntry[];
@@ -34,6 +35,11 @@ describe('the reference of the SDK', () => {
     const texts = readOptionTexts();
     for (const { path, text } of [...(await writeDocstrings(texts)), writeFlagTexts(texts)])
       expect(await readFile(join(root, path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
+  });
+
+  test('has the OpenAPI document of the routes', async () => {
+    const { path, text } = await writeOpenApi();
+    expect(await readFile(join(root, path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
   });
 
   test('has a docstring for every field of every public type', () => {

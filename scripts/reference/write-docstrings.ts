@@ -4,7 +4,7 @@ import { parseAst } from 'rolldown/parseAst';
 import { root } from '../steps.ts';
 import type { FieldTexts, TypeTexts } from './option-texts.ts';
 
-interface SourceFile {
+export interface SourceFile {
   /** Path below the root of the repository. */
   path: string;
   text: string;

@@ -223,10 +223,17 @@ describe('the OpenAPI document', () => {
         description: 'Any key may do this.',
         responses: {
           200: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Me' } } } },
-          default: { content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } } },
+          401: { $ref: '#/components/responses/Problem-401' },
         },
       },
     });
-    expect(document.components).toMatchObject({ schemas: { Me: { type: 'object' }, Problem: { type: 'object' } } });
+    expect(document.components).toMatchObject({
+      schemas: { Me: { type: 'object' }, Problem: { type: 'object' } },
+      responses: {
+        'Problem-401': {
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      },
+    });
   });
 });

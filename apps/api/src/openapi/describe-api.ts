@@ -1,15 +1,19 @@
 import { toJsonSchema } from '@shellfleet/protocol';
 import type { z } from 'zod';
 import { scopesOf } from '../access/authorize.ts';
-import { PROBLEM_TYPE, problemSchema } from '../problems/to-problem.ts';
+import { problemSchema } from '../problems/to-problem.ts';
 import type { Reply, Route, Shape } from '../routes/route.ts';
+import { exampleOf } from './example-of.ts';
+import { problemComponents, problemReplies } from './problem-replies.ts';
 
 type Json = Record<string, unknown>;
+const JSON_TYPE = 'application/json';
 
 /** Returns the OpenAPI document of the declared routes. */
 export function describeApi(routes: readonly Route[], version: string): Json {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
+  const responses = problemComponents(toSchema(problemSchema, 'output', schemas));
   for (const route of routes) {
     const path = `/v1${route.path.replaceAll('*}', '}')}`;
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: toOperation(route, schemas) };
@@ -23,6 +27,7 @@ export function describeApi(routes: readonly Route[], version: string): Json {
     components: {
       securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key, or a JWT of the issuer.' } },
       schemas,
+      responses,
     },
   };
 }
@@ -42,13 +47,10 @@ function toOperation(route: Route, schemas: Json): Json {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: !bodyOptional, content: toContent(body, schemas) } }),
     responses: {
+      ...problemReplies(route),
       ...Object.fromEntries(
         Object.entries(route.replies).map(([status, reply]) => [status, toResponse(reply, schemas)]),
       ),
-      default: {
-        description: 'An error.',
-        content: { [PROBLEM_TYPE]: { schema: toSchema(problemSchema, 'output', schemas) } },
-      },
     },
   };
 }
@@ -63,20 +65,25 @@ function toParameters(place: 'path' | 'query' | 'header', shape: Shape = {}, sch
 
 function toContent(body: z.ZodType | 'bytes', schemas: Json): Json {
   if (body === 'bytes') return { 'application/octet-stream': {} };
-  return { 'application/json': { schema: toSchema(body, 'input', schemas) } };
+  return toMedia(JSON_TYPE, body, 'input', schemas);
 }
 
 function toResponse({ description, schema, type, headers }: Reply, schemas: Json): Json {
   const texts = Object.entries(headers ?? {});
-  const content =
-    schema === undefined
-      ? type && { [type]: {} }
-      : { [type ?? 'application/json']: { schema: toSchema(schema, 'output', schemas) } };
+  const content = schema === undefined ? type && { [type]: {} } : toMedia(type ?? JSON_TYPE, schema, 'output', schemas);
   return {
     description,
     ...(texts.length === 0 ? {} : { headers: Object.fromEntries(texts.map(([name, text]) => [name, toHeader(text)])) }),
     ...(content === undefined ? {} : { content }),
   };
+}
+
+/** Returns the content of a media type, with an example if it is JSON. */
+function toMedia(type: string, schema: z.ZodType, io: 'input' | 'output', schemas: Json): Json {
+  const made = toSchema(schema, io, schemas);
+  const example = exampleOf(made, schemas);
+  const hasExample = type === JSON_TYPE && schema.safeParse(example).success;
+  return { [type]: { schema: made, ...(hasExample ? { example } : {}) } };
 }
 
 const toHeader = (description: string) => ({ description, schema: { type: 'string' } });
