@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Header } from 'tar-stream';
@@ -51,7 +52,7 @@ function toItem(path: string, { type, ...header }: Header, contents: AsyncIterab
       return { type, name, mode, target: header.linkname ?? '' };
     case 'file':
     case 'contiguous-file': {
-      const read = async () => Buffer.concat(await Array.fromAsync(contents));
+      const read = () => buffer(contents);
       return { type: 'file', name, mode, size: header.size ?? 0, read, pieces: () => contents };
     }
     default:
