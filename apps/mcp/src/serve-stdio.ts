@@ -1,4 +1,5 @@
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+import { withResolvers } from '@shellfleet/concurrency';
 import { StdioConnection, type StdioIdentity } from './connections/stdio-connection.ts';
 import { createMcpServer } from './server/create-server.ts';
 import type { McpSettings } from './settings.ts';
@@ -16,7 +17,7 @@ export async function serveMcpOverStdio(
 ): Promise<void> {
   await using connection = new StdioConnection(settings, identity);
   const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MESSAGE_BYTES });
-  const ended = Promise.withResolvers<void>();
+  const ended = withResolvers<void>();
   const onerror = (error: Error) => settings.log(`The client sent what is not MCP: ${error.message}`);
   const handle = serveStdio(({ era }) => createMcpServer(connection, era), { transport, onerror });
   const close = transport.onclose;
