@@ -4,6 +4,7 @@ import { SCOPES } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiOperation, readOperations, toRealPath } from '../support/api/api-operations.ts';
 import { type ApiProcess, startApiProcess } from '../support/api/api-process.ts';
+import { startIssuer, type TestIssuer } from '../support/api/test-issuer.ts';
 import { type ClientStage, setClientStage } from '../support/client-stage.ts';
 import { untilFound } from '../support/until.ts';
 
@@ -15,7 +16,8 @@ const MARK = 'mark-of-the-first-tenant';
 
 let stage: ClientStage;
 let fleet: Fleet;
-/** Two servers of one fleet. The second one may be used by pages, and has a further name. */
+let issuer: TestIssuer;
+/** Two servers of one fleet. The second one may be used by pages, has a further name, and accepts an issuer's tokens. */
 let plain: ApiProcess;
 let open: ApiProcess;
 let operations: ApiOperation[];
@@ -27,11 +29,14 @@ const createKey = async (scopes: readonly Scope[], tenant = 'default') =>
 
 beforeAll(async () => {
   stage = await setClientStage();
-  await stage.startHost();
+  [issuer] = await Promise.all([startIssuer(), stage.startHost()]);
   [fleet, plain, open] = await Promise.all([
     stage.connect(),
     startApiProcess(stage),
-    startApiProcess(stage, { SHELLFLEET_API_CORS_ORIGINS: ORIGIN, SHELLFLEET_API_ALLOWED_HOSTS: 'fleet.example' }),
+    startApiProcess(stage, {
+      ...{ SHELLFLEET_API_CORS_ORIGINS: ORIGIN, SHELLFLEET_API_ALLOWED_HOSTS: 'fleet.example' },
+      ...{ SHELLFLEET_OIDC_ISSUER: issuer.url, SHELLFLEET_OIDC_AUDIENCE: 'fleet', SHELLFLEET_OIDC_TENANT: 'default' },
+    }),
   ]);
   operations = await readOperations(plain.url, await createKey(['read']));
   const session = await fleet.session('first', { labels: { mark: MARK } });
@@ -50,6 +55,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const server of [plain, open]) await server?.[Symbol.asyncDispose]();
+  issuer?.[Symbol.dispose]();
   await stage?.[Symbol.asyncDispose]();
 });
 
@@ -240,6 +246,11 @@ describe('a web page', () => {
   });
 });
 
+function readToEnd(url: string, key: string): { opened: Promise<unknown>; ended: Promise<unknown> } {
+  const reply = fetch(url, { headers: toAuthorization(key) });
+  return { opened: reply, ended: reply.then((one) => one.text()) };
+}
+
 describe('a revoked key', () => {
   test('is refused by every server within a second, and its streams end', { retry: 2 }, async () => {
     const key = await createKey(['read']);
@@ -254,11 +265,25 @@ describe('a revoked key', () => {
         .toBe(401);
     expect(performance.now() - revokedAt).toBeLessThan(1_000);
   });
+});
 
-  function readToEnd(url: string, key: string): { opened: Promise<unknown>; ended: Promise<unknown> } {
-    const reply = fetch(url, { headers: toAuthorization(key) });
-    return { opened: reply, ended: reply.then((one) => one.text()) };
-  }
+describe('a token of an issuer', () => {
+  test('is accepted where the issuer is named, and its streams end with it', { retry: 2 }, async () => {
+    const claims = { aud: 'fleet', sub: 'u-1', preferred_username: 'ada', scope: 'shellfleet:read' };
+    // Clocks may differ by 30 s, so this token works for another second or two.
+    const token = await issuer.sign({ ...claims, exp: Math.floor(Date.now() / 1_000) - 28 });
+    const { opened, ended } = readToEnd(`${open.url}/v1/sessions/first/events`, token);
+    await opened;
+    const me = await send(`${open.url}/v1/me`, 'GET', toAuthorization(token));
+    expect(JSON.parse(me.text)).toMatchObject({ name: 'ada', tenant: 'default', scopes: ['read'] });
+    for (const [server, refused] of [
+      [plain, token],
+      [open, await issuer.sign({ ...claims, exp: Math.floor(Date.now() / 1_000) + 60, aud: 'other' })],
+    ] as const)
+      expect((await send(`${server.url}/v1/me`, 'GET', toAuthorization(refused))).status).toBe(401);
+    await ended;
+    expect((await send(`${open.url}/v1/me`, 'GET', toAuthorization(token))).status).toBe(401);
+  });
 });
 
 describe('the log of a server', () => {
