@@ -17,7 +17,7 @@ const MARK = 'mark-of-the-first-tenant';
 let stage: ClientStage;
 let fleet: Fleet;
 let issuer: TestIssuer;
-/** Two servers of one fleet. The second one may be used by pages, has a further name, and accepts an issuer's tokens. */
+/** Two servers of one fleet. Pages may use the second one, which also has a further name and accepts an issuer. */
 let plain: ApiProcess;
 let open: ApiProcess;
 let operations: ApiOperation[];
