@@ -1,21 +1,17 @@
 import { lstatSync, mkdirSync, realpathSync, type Stats } from 'node:fs';
-import module from 'node:module';
+import { enableCompileCache } from 'node:module';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-
-/** Function of `node:module`, which Node 20 lacks. */
-type Enable = ((directory: string) => unknown) | undefined;
 
 /**
  * Keeps compiled code of this program in the user's cache directory. Node runs the code it finds there, so the
  * directory is used only if nobody else can write to it.
  */
 export function useCompileCache(env: NodeJS.ProcessEnv): void {
-  const enable = module.enableCompileCache as Enable;
   // If NODE_COMPILE_CACHE is set, the user has already enabled a cache.
-  if (enable === undefined || env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return;
+  if (env.NODE_COMPILE_CACHE || env.NODE_DISABLE_COMPILE_CACHE) return;
   const directory = privateDirectory(env);
-  if (directory !== undefined) enable(directory);
+  if (directory !== undefined) enableCompileCache(directory);
 }
 
 /** Returns a directory that nobody else can write or replace, or undefined. */

@@ -36,10 +36,10 @@ function checkNode(): MachinePart {
   const detail = `${process.version} at ${process.execPath}`;
   if (isCheckout)
     return major >= 24 ? present('node', detail) : missing('node', `${detail} is older than 24`, 'npm ci');
-  // The same versions as in `engines` of the packages.
-  const isServed = major > 22 || (major === 22 && minor >= 9) || (major === 20 && minor >= 17);
+  // The same version as in `engines` of the packages.
+  const isServed = major > 22 || (major === 22 && minor >= 9);
   if (isServed) return present('node', detail);
-  return missing('node', `${detail} is none of 20.17, 22.9 and newer ones`, 'install Node 24');
+  return missing('node', `${detail} is older than 22.9`, 'install Node 24');
 }
 
 async function checkDocker(engine: Engine, env: NodeJS.ProcessEnv, canInstall: boolean): Promise<MachinePart> {

@@ -28,13 +28,7 @@ export function registerRoutes(app: FastifyInstance, routes: readonly Route[], d
     inner.addContentTypeParser('*', (_request, _payload, done) => done(null));
     for (const route of routes.filter(isOfBytes)) register(inner, route, deps);
   });
-  // Node 20 has no Map.groupBy.
-  for (const path of new Set(routes.map((one) => one.path)))
-    refuseOthers(
-      app,
-      path,
-      routes.filter((one) => one.path === path),
-    );
+  for (const [path, own] of Map.groupBy(routes, (one) => one.path)) refuseOthers(app, path, own);
 }
 
 /** Returns the URL of a path in the syntax of the router. */
