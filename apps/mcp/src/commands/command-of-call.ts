@@ -7,7 +7,7 @@ import { findSessionOf } from './session-of-call.ts';
 export const commandArgument = z.string().describe('Id of the command, as exec returned it.');
 
 /** Finds a command by its id, and its session. Rejects with COMMAND_INVALID, RESULT_EXPIRED or SESSION_NOT_FOUND. */
-export async function findCommand(call: ToolCall, id: string): Promise<{ command: Command; session: Session }> {
+export async function findCommandOf(call: ToolCall, id: string): Promise<{ command: Command; session: Session }> {
   const command = await call.fleet.command(id);
   return { command, session: await findSessionOf(call, command.sessionId) };
 }

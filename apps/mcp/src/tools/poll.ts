@@ -1,7 +1,7 @@
 import { LIMITS } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { answerAbout, commandAnswerSchema } from '../commands/command-answer.ts';
-import { commandArgument, findCommand } from '../commands/command-of-call.ts';
+import { commandArgument, findCommandOf } from '../commands/command-of-call.ts';
 import { followCommand } from '../commands/follow-command.ts';
 import { defineMcpTool } from './define-tool.ts';
 
@@ -27,7 +27,7 @@ export const poll = defineMcpTool({
   annotations: { readOnlyHint: true, openWorldHint: false },
   scope: 'read',
   async run({ command_id, since, wait_ms }, call) {
-    const { session, command } = await findCommand(call, command_id);
+    const { session, command } = await findCommandOf(call, command_id);
     const followed = await followCommand(call, session, command, wait_ms);
     return followed.type === 'asks' ? followed.request : answerAbout(call, session, command, followed, since);
   },
