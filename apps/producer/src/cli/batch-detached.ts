@@ -13,6 +13,7 @@ import type { TaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { EXIT_CANCELLED, exitCodeOfBatch } from './exit-codes.ts';
+import { FLAG_TEXTS } from './flag-texts.ts';
 import type { CliOutput } from './terminal.ts';
 
 interface AttachFlags extends ReportFlags {
@@ -34,7 +35,7 @@ export function registerDetached(batch: Command, context: Context): void {
     )
     .argument('<name>')
     .addOption(
-      new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
+      new Option('--out <file>', FLAG_TEXTS.BatchOptions.out).env('SHELLFLEET_BATCH_OUT').makeOptionMandatory(),
     )
     .addOption(jsonFlag())
     .action((name: string, flags: AttachFlags) => attach(context, name, flags));

@@ -15,6 +15,7 @@ import { openTaskFile } from './batch-tasks.ts';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
 import { EXIT_CANCELLED, exitCodeOfBatch } from './exit-codes.ts';
+import { FLAG_TEXTS } from './flag-texts.ts';
 import { addSessionFlags, type SessionFlags, toSpec } from './session-flags.ts';
 import type { CliOutput } from './terminal.ts';
 import { parseCount, parseDuration } from './units.ts';
@@ -61,55 +62,41 @@ export function registerBatch(program: Command, context: Context): void {
   registerDetached(batch, context);
 }
 
+const { BatchOptions: options } = FLAG_TEXTS;
+
 const OUT_IS_MISSING = "error: required option '--out <file>' not specified, and no --detach";
 
 /** Flags about the files of a batch. Each has an environment variable. */
 function fileOptions(): Option[] {
   return [
-    new Option('--out <file>', 'results, one JSON object a line').env('SHELLFLEET_BATCH_OUT'),
+    new Option('--out <file>', options.out).env('SHELLFLEET_BATCH_OUT'),
     new Option('--detach', 'let workers drive the batch, without --out: `batch attach` fetches the results').env(
       'SHELLFLEET_BATCH_DETACH',
     ),
-    new Option('--resume', 'go on with the batch that wrote --out, also when it was killed').env(
-      'SHELLFLEET_BATCH_RESUME',
-    ),
-    new Option('--only <which>', 'with --resume: run again only what did not pass')
-      .env('SHELLFLEET_BATCH_ONLY')
-      .choices(['failed']),
-    new Option('--force', 'replace --out when it exists').env('SHELLFLEET_BATCH_FORCE').conflicts('resume'),
+    new Option('--resume', options.resumeFrom).env('SHELLFLEET_BATCH_RESUME'),
+    new Option('--only <which>', options.only).env('SHELLFLEET_BATCH_ONLY').choices(['failed']),
+    new Option('--force', options.overwrite).env('SHELLFLEET_BATCH_FORCE').conflicts('resume'),
     new Option('--junit <file>', 'write the results also as a file of JUnit, at the end').env('SHELLFLEET_BATCH_JUNIT'),
     ...reportOptions(),
-    new Option('--name <name>', 'of the batch, by which --resume finds it; kept in <out>.batch').env(
-      'SHELLFLEET_BATCH_NAME',
-    ),
+    new Option('--name <name>', options.name).env('SHELLFLEET_BATCH_NAME'),
   ];
 }
 
 /** Flags about how tasks are run. Each has an environment variable. */
 function runOptions(): Option[] {
   return [
-    new Option('--concurrency <n>', 'tasks that run or wait at once')
-      .env('SHELLFLEET_BATCH_CONCURRENCY')
-      .argParser(parseCount),
-    new Option('--timeout <time>', 'time limit of each script: 30s, 5m')
-      .env('SHELLFLEET_BATCH_TIMEOUT')
-      .argParser(parseDuration),
-    new Option('--start-deadline <time>', 'time within which each script must start: 30s, 10m')
+    new Option('--concurrency <n>', options.concurrency).env('SHELLFLEET_BATCH_CONCURRENCY').argParser(parseCount),
+    new Option('--timeout <time>', options.timeoutMs).env('SHELLFLEET_BATCH_TIMEOUT').argParser(parseDuration),
+    new Option('--start-deadline <time>', options.startDeadlineMs)
       .env('SHELLFLEET_BATCH_START_DEADLINE')
       .argParser(parseDuration),
-    new Option('--task-deadline <time>', 'time for each task as a whole, with all attempts and all waiting')
+    new Option('--task-deadline <time>', options.taskDeadlineMs)
       .env('SHELLFLEET_BATCH_TASK_DEADLINE')
       .argParser(parseDuration),
-    new Option('--deadline <time>', 'time for the batch as a whole; --resume continues it')
-      .env('SHELLFLEET_BATCH_DEADLINE')
-      .argParser(parseDuration),
-    new Option('--stop-on-failure', 'end the batch when a task does not pass').env('SHELLFLEET_BATCH_STOP_ON_FAILURE'),
-    new Option('--retries <kinds>', 'how often a task runs again: infra=2,command=1')
-      .env('SHELLFLEET_BATCH_RETRIES')
-      .argParser(parseRetries),
-    new Option('--repeats <n>', 'run each task so often, each time in a session of its own, as id#1, id#2, …')
-      .env('SHELLFLEET_BATCH_REPEATS')
-      .argParser(parseCount),
+    new Option('--deadline <time>', options.deadlineMs).env('SHELLFLEET_BATCH_DEADLINE').argParser(parseDuration),
+    new Option('--stop-on-failure', options.stopOnFailure).env('SHELLFLEET_BATCH_STOP_ON_FAILURE'),
+    new Option('--retries <kinds>', options.retries).env('SHELLFLEET_BATCH_RETRIES').argParser(parseRetries),
+    new Option('--repeats <n>', options.repeats).env('SHELLFLEET_BATCH_REPEATS').argParser(parseCount),
   ];
 }
 

@@ -1,5 +1,20 @@
 /** Texts of flags, written by `npm run reference` from the schemas of the options that they set. */
 export const FLAG_TEXTS = {
+  BatchOptions: {
+    concurrency: 'tasks that run or wait at once',
+    deadlineMs: 'time for the batch as a whole; --resume continues it',
+    name: 'of the batch, by which --resume finds it; kept in <out>.batch',
+    only: 'with --resume: run again only what did not pass',
+    out: 'results, one JSON object a line',
+    overwrite: 'replace --out when it exists',
+    repeats: 'run each task so often, each time in a session of its own, as id#1, id#2, …',
+    resumeFrom: 'go on with the batch that wrote --out, also when it was killed',
+    retries: 'how often a task runs again: infra=2,command=1',
+    startDeadlineMs: 'time within which each script must start: 30s, 10m',
+    stopOnFailure: 'end the batch when a task does not pass',
+    taskDeadlineMs: 'time for each task as a whole, with all attempts and all waiting',
+    timeoutMs: 'time limit of each script: 30s, 5m',
+  },
   ExecutionOptions: {
     cwd: 'directory of the command',
     env: 'variable of the command',

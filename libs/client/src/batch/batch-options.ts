@@ -131,6 +131,7 @@ export const batchOptionsSchema = z
         description:
           'Number of tasks that run or wait for a host, 1 to 10,000. A number above that of all slots keeps ' +
           'every slot busy.',
+        flag: 'tasks that run or wait at once',
       }),
     name: z
       .string('must be a string')
@@ -142,6 +143,7 @@ export const batchOptionsSchema = z
           'and runs no accepted script again, unless the task has its line in another `out`. Use different ' +
           'names for different batches.',
         otherwise: 'the name in `<resumeFrom>.batch`, else a new name',
+        flag: 'of the batch, by which --resume finds it; kept in <out>.batch',
       }),
     out: path.optional().meta({
       description:
@@ -149,15 +151,18 @@ export const batchOptionsSchema = z
         'it is also `resumeFrom`. `<out>.batch` holds the name of the batch and what ran it. The fleet ' +
         'forgets the sessions of a task once its line is on the disk.',
       otherwise: 'none',
+      flag: 'results, one JSON object a line',
     }),
     overwrite: isTrue.meta({
       description: 'Whether the file `out` may exist, and is then replaced.',
+      flag: 'replace --out when it exists',
     }),
     resumeFrom: path.optional().meta({
       description:
         'The `out` of an earlier run. Tasks with the outcome `error`, `lost` or `cancellation` run again; ' +
         'all others are skipped, failures and timeouts included.',
       otherwise: 'none',
+      flag: 'go on with the batch that wrote --out, also when it was killed',
     }),
     only: z
       .literal('failed', "must be 'failed'")
@@ -167,9 +172,11 @@ export const batchOptionsSchema = z
           'With `resumeFrom`: only tasks that have a result there and did not pass run again, whatever their ' +
           'outcome.',
         otherwise: 'none',
+        flag: 'with --resume: run again only what did not pass',
       }),
     repeats: number(1, 10_000).default(1).meta({
       description: 'How often each task is run, 1 to 10,000, in separate sessions with the ids `<id>#1`, `<id>#2`, ….',
+      flag: 'run each task so often, each time in a session of its own, as id#1, id#2, …',
     }),
     // A task's spec is checked together with this spec, after both are merged.
     spec: z
@@ -184,14 +191,20 @@ export const batchOptionsSchema = z
     timeoutMs: durationSchema().optional().meta({
       description: 'Limit for scripts of tasks without `timeoutMs`, in ms, 1 to 86,400,000.',
       otherwise: 'that of the spec',
+      flag: 'time limit of each script: 30s, 5m',
     }),
     startDeadlineMs: durationSchema().optional().meta({
       description: 'Time within which each script must start, or its task ends as `timeout`.',
       otherwise: 'none',
+      flag: 'time within which each script must start: 30s, 10m',
     }),
     taskDeadlineMs: durationSchema()
       .optional()
-      .meta({ description: '`deadlineMs` of tasks without one. Such a task ends as `timeout`.', otherwise: 'none' }),
+      .meta({
+        description: '`deadlineMs` of tasks without one. Such a task ends as `timeout`.',
+        otherwise: 'none',
+        flag: 'time for each task as a whole, with all attempts and all waiting',
+      }),
     deadlineMs: durationSchema(1, 7 * LIMITS.timeoutMs)
       .optional()
       .meta({
@@ -199,11 +212,13 @@ export const batchOptionsSchema = z
           'Limit for the whole batch in ms, at most a week: then no further task starts, and running tasks ' +
           'end as cancellations.',
         otherwise: 'none',
+        flag: 'time for the batch as a whole; --resume continues it',
       }),
     stopOnFailure: isTrue.meta({
       description:
         'Whether the batch ends when a task does not pass: no further task starts, and running tasks end as ' +
         'cancellations.',
+      flag: 'end the batch when a task does not pass',
     }),
     count: number(0, MOST_TASKS)
       .optional()
@@ -225,6 +240,7 @@ export const batchOptionsSchema = z
           '`blocked`, and when its grade does not pass. Denials, cancellations and errors that would recur ' +
           '(invalid input, a missing image) are not retried.',
         otherwise: '`infra` 2, `command` 0',
+        flag: 'how often a task runs again: infra=2,command=1',
       }),
   })
   .refine(({ only, resumeFrom }) => only === undefined || resumeFrom !== undefined, {
