@@ -16,11 +16,12 @@ from shellfleet._http.follow import follow
 class Connections(unittest.IsolatedAsyncioTestCase):
     async def test_are_kept_alive_between_requests(self) -> None:
         async with scripted(answer(b'{"a": 1}'), answer(b"", "204 No Content"), answer()) as (server, api):
-            self.assertEqual(await api.call("GET", "/v1/x", query={"a b": "c&d", "flag": True, "no": None}), {"a": 1})
+            query = {"a b": "c&d", "flag": True, "no": None, "l": ["1", "2"]}
+            self.assertEqual(await api.call("GET", "/v1/x", query=query), {"a": 1})
             self.assertIsNone(await api.call("DELETE", "/v1/x"))
             await api.call("POST", "/v1/x", body={"é": 1})
             self.assertEqual([one.connection for one in server.received], [1, 1, 1])
-            self.assertEqual(server.received[0].line, "GET /v1/x?flag&a%20b=c%26d HTTP/1.1")
+            self.assertEqual(server.received[0].line, "GET /v1/x?a%20b=c%26d&flag&l=1&l=2 HTTP/1.1")
             self.assertEqual(server.received[0].headers["authorization"], "Bearer k")
 
     async def test_that_the_server_closed_in_the_meantime_are_replaced(self) -> None:

@@ -146,8 +146,7 @@ class Fleet:
 
         With `all` or the state `closed` it includes closed sessions whose output can still be read.
         """
-        label = ",".join(f"{name}={value}" for name, value in (labels or {}).items()) or None
-        query = {"state": state, "all": all, "label": label}
+        query = {"state": state, "all": all, "label": [f"{name}={value}" for name, value in (labels or {}).items()]}
         async with aclosing(pages(self._api, path_of("sessions"), query)) as found:
             async for item in found:
                 yield from_json(SessionInfo, item)

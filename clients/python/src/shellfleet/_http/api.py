@@ -6,10 +6,10 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from .._settings import Endpoint
 from .._wire import Json
@@ -24,7 +24,7 @@ SILENCE_S = 60.0
 _FIRST_DELAY_S = 0.05
 _MOST_DELAY_S = 2.0
 
-Query = Mapping[str, "str | int | bool | None"]
+Query = Mapping[str, "str | int | bool | Sequence[str] | None"]
 
 
 def path_of(*parts: str) -> str:
@@ -98,7 +98,8 @@ class Api:
                     return response
                 asked = _to_seconds(response.headers.get("retry-after"))
                 failure = to_error(response.status, await self._read(response))
-                if not (asked is not None or failure.code == "QUEUE_UNAVAILABLE"):
+                is_limit = response.status == 429 and asked is not None
+                if not (is_limit or failure.code == "QUEUE_UNAVAILABLE"):
                     raise failure
             wait = asked if asked is not None else delay * random.uniform(0.75, 1.25)
             if (sent and not request.repeatable) or time.monotonic() + wait > until or self._pool.is_closed:
@@ -138,30 +139,36 @@ class Api:
 
 
 def to_query(query: Query | None) -> str:
-    """Returns the query of a URL. Values that are None are left out, and True is a name alone."""
-    given = {name: value for name, value in (query or {}).items() if value is not None and value is not False}
-    if not given:
-        return ""
-    plain = [quote(name, safe="") for name, value in given.items() if value is True]
-    pairs = {name: str(value) for name, value in given.items() if value is not True}
-    return "?" + "&".join([*plain, *([urlencode(pairs, quote_via=quote)] if pairs else [])])
+    """Returns the query of a URL. Values that are None or False are left out, and True is a name alone."""
+    parts: list[str] = []
+    for name, value in (query or {}).items():
+        if value is True:
+            parts.append(quote(name, safe=""))
+        elif value is not None and value is not False:
+            values = [str(value)] if isinstance(value, (str, int)) else value
+            parts.extend(f"{quote(name, safe='')}={quote(one, safe='')}" for one in values)
+    return "?" + "&".join(parts) if parts else ""
 
 
 def to_error(status: int, text: bytes) -> ShellfleetError:
     """Returns the error of a reply: that of its problem details, or one for a reply of something else, as a proxy."""
     try:
-        problem: Any = json.loads(text)
-        details = cast("dict[str, Any]", problem)
-        return ShellfleetError(
-            details["code"],
-            details.get("detail") or details["title"],
-            retryable=bool(details.get("retryable")),
-            context=details.get("context") or {},
-        )
+        return from_problem(json.loads(text))
     except (ValueError, KeyError, TypeError):
         shown = text[:200].decode("utf-8", "replace")
         message = f"The API answered with status {status}, and not as this client expects: {shown!r}."
         return unavailable(message) if status in (502, 503, 504) else ShellfleetError("INTERNAL", message)
+
+
+def from_problem(problem: Json) -> ShellfleetError:
+    """Returns the error of problem details."""
+    details = cast("dict[str, Any]", problem)
+    return ShellfleetError(
+        details["code"],
+        details.get("detail") or details["title"],
+        retryable=bool(details.get("retryable")),
+        context=details.get("context") or {},
+    )
 
 
 def _to_seconds(retry_after: str | None) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .._wire import Json
 from ..errors import ShellfleetError
-from .api import Api, Query
+from .api import Api, Query, from_problem
 from .connection import Broken
 from .sse import SseParser
 
@@ -52,9 +52,14 @@ async def follow(
                         delay, failing_since = _FIRST_DELAY_S, None
                         for event in parser.feed(piece):
                             last = event.id
+                            if event.type == "problem":
+                                failure = from_problem(json.loads(event.data))
+                                break
                             yield StreamEvent(event.id, event.type, json.loads(event.data))
         except Broken as error:
             failure = api.unreachable(error)
+        if failure is not None and failure.code != "QUEUE_UNAVAILABLE":
+            raise failure
         failing_since = failing_since or time.monotonic()
         if failure is not None and time.monotonic() - failing_since > api.retry_s:
             raise failure
