@@ -11,7 +11,6 @@ export { lockDirectory } from '../src/host/directory-lock.ts';
 export { HostMemory } from '../src/host/host-memory.ts';
 export { joinOwnFleet } from '../src/lease/own-fleet.ts';
 export { RecentLines } from '../src/log/recent-lines.ts';
-export { readFleetDemand } from '../src/metrics/fleet-demand.ts';
 export { MetricsRegistry } from '../src/metrics/metrics-registry.ts';
 export { createWorkerMetrics } from '../src/metrics/worker-metrics.ts';
 export type { WiderSandbox } from '../src/run/wider-sandbox.ts';

@@ -6,6 +6,7 @@ import {
   readRecord,
   type SealedAuditRecords,
 } from '@shellfleet/mailbox';
+import type { FleetDemand } from '@shellfleet/placement';
 import {
   type AppliedConfiguration,
   type AuditHead,
@@ -40,6 +41,7 @@ import { type HostLogLine, type HostLogOptions, readHostLog } from './hosts/host
 import { listHosts } from './hosts/list-hosts.ts';
 import { removeHost } from './hosts/remove-host.ts';
 import { ApiKeys } from './keys/api-keys.ts';
+import { readDemandOf } from './read/demand.ts';
 import { type FleetEventOptions, followFleetEvents } from './read/fleet-events.ts';
 import { type FleetLoad, readFleetLoad } from './read/fleet-load.ts';
 import { listSessions, type SessionFilter } from './read/list-sessions.ts';
@@ -179,6 +181,14 @@ export class Fleet implements AsyncDisposable {
    */
   load(): Promise<FleetLoad> {
     return readFleetLoad(this.#view);
+  }
+
+  /**
+   * Reads what the sessions of all tenants hold and wait for, as `/scale` of a worker shows it to an autoscaler.
+   * Undefined while no host has counted what waits. It is for operators.
+   */
+  demand(): Promise<FleetDemand | undefined> {
+    return readDemandOf(this.#view);
   }
 
   /**

@@ -1,4 +1,5 @@
 export type { AuditChainState, SealedAuditRecords } from '@shellfleet/mailbox';
+export type { FleetDemand, HostCounts } from '@shellfleet/placement';
 export type {
   ApiKeyInfo,
   AppliedConfiguration,

@@ -7,6 +7,15 @@ export { requeue } from './bullmq/requeue.ts';
 export { endCall, type HeldCall, takeCall } from './bullmq/take-call.ts';
 export { hashTenant, type Place, readDemand, type TenantDemand } from './demand.ts';
 export type { ServeVerdict } from './fetcher.ts';
+export {
+  countsOf,
+  type FleetDemand,
+  type HostCounts,
+  type ReadDemand,
+  readFleetDemand,
+  toClassName,
+} from './fleet-demand.ts';
+export { namesOfGreatest, OTHERS } from './greatest-names.ts';
 export { readBeats, readLiveHosts } from './live-hosts.ts';
 export { hostsFor, NO_LIVE_HOST, noHostReason, type Refusals } from './no-host-reason.ts';
 export {

@@ -1,6 +1,5 @@
-import { newSessionJob, type SessionJob, type SessionJobs } from '@shellfleet/placement';
+import { newSessionJob, readFleetDemand, type SessionJob, type SessionJobs } from '@shellfleet/placement';
 import { hostKeys } from '@shellfleet/protocol';
-import { readFleetDemand } from '@shellfleet/worker/test-support';
 import { DOCKER, fleet, queue, redis, startHost } from '../open-placement.ts';
 import type { Random } from '../random.ts';
 

@@ -62,7 +62,7 @@ const get = route({
   headers: { prefer },
   replies: { 200: { description: 'The command.', schema: commandInfoSchema, headers: PREFERENCE_APPLIED } },
   async handler(call) {
-    const command = await findCommand(call.fleet, call.params.id);
+    const command = await requireCommand(call.fleet, call.params.id);
     await resultWithin(call, command, call.headers.prefer);
     return command.info();
   },
@@ -84,7 +84,7 @@ const cancel = route({
     },
   },
   async handler({ params, body, fleet }) {
-    return { cancelled: await (await findCommand(fleet, params.id)).cancel(body?.reason) };
+    return { cancelled: await (await requireCommand(fleet, params.id)).cancel(body?.reason) };
   },
 });
 
@@ -101,7 +101,7 @@ const writeStdin = route({
   body: 'bytes',
   replies: { 204: { description: 'Everything was written.' } },
   async handler({ params, query, fleet, request, beginWork }) {
-    const command = await findCommand(fleet, params.id);
+    const command = await requireCommand(fleet, params.id);
     using work = beginWork();
     for await (const bytes of request.raw) await command.write(bytes as Buffer, { signal: work.signal });
     if (query.end) await command.closeStdin();
@@ -122,7 +122,7 @@ const log = route({
   },
   replies: { 200: { description: 'The log.', type: 'application/octet-stream' } },
   async handler({ params, query, fleet, reply, beginWork }) {
-    const command = await findCommand(fleet, params.id);
+    const command = await requireCommand(fleet, params.id);
     const work = beginWork();
     const chunks = command.log({ stream: query.stream, offset: query.from, signal: work.signal });
     // The first piece is read before the reply begins, so that an error still has a status.
@@ -146,7 +146,7 @@ const log = route({
 export const commandRoutes = [submit, get, cancel, writeStdin, log];
 
 /** Finds a command of the tenant. Throws RESULT_EXPIRED (404): what has expired cannot be told from what never was. */
-export async function findCommand(fleet: Fleet, id: string): Promise<Command> {
+export async function requireCommand(fleet: Fleet, id: string): Promise<Command> {
   try {
     return await fleet.command(id);
   } catch (error) {

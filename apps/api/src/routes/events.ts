@@ -3,7 +3,7 @@ import { resultSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { outputDataSchema, toOutputData } from '../streams/output-data.ts';
 import { type ServerEvent, sendEvents } from '../streams/send-events.ts';
-import { findCommand } from './commands.ts';
+import { requireCommand } from './commands.ts';
 import { after, commandPart, lastEventId, sessionPart } from './parts.ts';
 import { route } from './route.ts';
 import { findSession } from './sessions.ts';
@@ -34,7 +34,7 @@ const ofCommand = route({
   },
   async handler(call) {
     const { params, headers, query, fleet, reply } = call;
-    const command = await findCommand(fleet, params.id);
+    const command = await requireCommand(fleet, params.id);
     const from = headers['last-event-id'] ?? query.after;
     if (from === END) return reply.code(204).send();
     return sendEvents(call, (signal) => eventsOf(command, from, signal));

@@ -1,5 +1,6 @@
+import { namesOfGreatest, OTHERS } from '@shellfleet/placement';
 import { describe, expect, test } from 'vitest';
-import { MOST_NAMED, namesOfGreatest, OTHERS, sumByNamed } from './named-series.ts';
+import { MOST_NAMED, sumByNamed } from './named-series.ts';
 
 const tenants = Array.from({ length: 1_000 }, (_, index) => `t${String(index).padStart(3, '0')}`);
 

@@ -1,13 +1,7 @@
+import { namesOfGreatest, OTHERS } from '@shellfleet/placement';
+
 /** Tenants, and classes, of a metric that have series of their own. The others share one. */
 export const MOST_NAMED = { tenants: 20, classes: 10 };
-/** Label of those without series of their own. No id of a tenant and no class has parentheses. */
-export const OTHERS = '(others)';
-
-/** Returns the names with the greatest values, and the first ones among equals. */
-export function namesOfGreatest(values: ReadonlyMap<string, number>, most: number): Set<string> {
-  const sorted = [...values].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
-  return new Set(sorted.slice(0, most).map(([name]) => name));
-}
 
 /** Number of sessions of a tenant in a class. */
 export interface ClassCount {

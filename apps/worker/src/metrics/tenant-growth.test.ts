@@ -1,5 +1,5 @@
+import { OTHERS } from '@shellfleet/placement';
 import { describe, expect, test } from 'vitest';
-import { OTHERS } from './named-series.ts';
 import { TenantGrowth } from './tenant-growth.ts';
 
 const totals = (of: Record<string, number>) => new Map(Object.entries(of));

@@ -1,8 +1,16 @@
-import { hashTenant, listTenants } from '@shellfleet/placement';
+import {
+  countsOf,
+  hashTenant,
+  listTenants,
+  namesOfGreatest,
+  OTHERS,
+  type ReadDemand,
+  readFleetDemand,
+  toClassName,
+} from '@shellfleet/placement';
 import type { TenantUse } from '@shellfleet/protocol';
-import { countsOf, type ReadDemand, readFleetDemand, toClassName } from '../metrics/fleet-demand.ts';
 import type { LabelsOf, MetricsRegistry } from '../metrics/metrics-registry.ts';
-import { type ClassCount, MOST_NAMED, namesOfGreatest, OTHERS, orOthers, sumByNamed } from '../metrics/named-series.ts';
+import { type ClassCount, MOST_NAMED, orOthers, sumByNamed } from '../metrics/named-series.ts';
 import { TenantGrowth } from '../metrics/tenant-growth.ts';
 import type { WorkerMetrics } from '../metrics/worker-metrics.ts';
 import type { OpenWorker } from './open-worker.ts';

@@ -1,6 +1,6 @@
+import { readFleetDemand } from '@shellfleet/placement';
 import { ALIVE_MS } from '@shellfleet/protocol';
 import type { DrivenBatches } from '../batches/driven-batches.ts';
-import { readFleetDemand } from '../metrics/fleet-demand.ts';
 import { serveMetrics } from '../metrics/metrics-server.ts';
 import { WorkerGauges } from './measure-worker.ts';
 import type { OpenWorker } from './open-worker.ts';

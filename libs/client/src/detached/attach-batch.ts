@@ -16,6 +16,8 @@ export interface AttachBatchOptions {
    * it, results have no outputs. Default: none.
    */
   out?: string | undefined;
+  /** Whether to wait for later results. With `false` only those that are stored now are yielded. Default: true. */
+  follow?: boolean | undefined;
   /** Function that is called about once per second with how far the batch is. */
   onProgress?: ((progress: BatchProgress) => void) | undefined;
   /** Signal that ends only this iteration, with its reason. The batch goes on. */
@@ -33,7 +35,7 @@ const LOOKS_UNTIL_NOTE = 10;
 export async function* attachBatch(
   view: FleetView,
   name: string,
-  { out, onProgress, signal }: AttachBatchOptions,
+  { out, follow = true, onProgress, signal }: AttachBatchOptions,
 ): AsyncGenerator<TaskResult, void, undefined> {
   const access = accessTo(view, name);
   const { id } = await findBatch(access);
@@ -58,6 +60,7 @@ export async function* attachBatch(
       if (error !== undefined) throw fromWireError(error);
       return;
     }
+    if (!follow) return;
     const { leaseUntil = 0 } = batch;
     looks = state === 'waiting' || leaseUntil === lease ? looks + 1 : 0;
     lease = leaseUntil;

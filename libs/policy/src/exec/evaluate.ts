@@ -4,14 +4,14 @@ import { type Decision, decide } from './decide.ts';
 
 export interface EvaluationContext {
   /** Rules of an operator. */
-  execPolicy?: PrefixRule[];
+  execPolicy?: PrefixRule[] | undefined;
   /** Commands about which a person is asked. Default: only the commands of `prompt` rules. */
-  approval?: ApprovalPolicy;
+  approval?: ApprovalPolicy | undefined;
   /** Commands about which a person is asked where no rule decides, if `approval` allows it. Default: 'unreadable'. */
-  askByDefault?: AskByDefault;
+  askByDefault?: AskByDefault | undefined;
   /** The sandbox in which the command would run. Default: a sandbox without options. */
-  sandbox?: SandboxOptions;
-  escalate?: boolean;
+  sandbox?: SandboxOptions | undefined;
+  escalate?: boolean | undefined;
 }
 
 export type Evaluation = Omit<Decision, 'segments'>;

@@ -1,13 +1,15 @@
-import { parseClass, readDemand, readLiveHosts, type TenantDemand } from '@shellfleet/placement';
 import { type FleetKeys, hostKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { namesOfGreatest, OTHERS } from './named-series.ts';
+import { readDemand, type TenantDemand } from './demand.ts';
+import { namesOfGreatest, OTHERS } from './greatest-names.ts';
+import { readLiveHosts } from './live-hosts.ts';
+import { parseClass } from './placement.ts';
 
 /** Classes that are listed, since clients name them. */
 const MOST_CLASSES = 100;
 
 /** What the sessions of a whole fleet hold and wait for. The path `/scale` returns it. */
-interface FleetDemand {
+export interface FleetDemand {
   /** When it was read; ISO 8601. */
   at: string;
   /** `held` and `waiting` together. */
@@ -24,10 +26,13 @@ interface FleetDemand {
   slots: number;
   /** How many of these slots are free. */
   free: number;
+  /** Numbers of hosts by what they do. */
   hosts: HostCounts;
 }
 
-interface HostCounts {
+/** Numbers of hosts by what they do. */
+export interface HostCounts {
+  /** Hosts that take sessions. */
   up: number;
   /** Hosts that take no session, since they drain. */
   draining: number;
@@ -35,6 +40,7 @@ interface HostCounts {
   unreachable: number;
 }
 
+/** The demand of a fleet, and that of each tenant. */
 export interface ReadDemand {
   fleet: FleetDemand;
   /** Waiting sessions of each tenant, whose name is hashed. */

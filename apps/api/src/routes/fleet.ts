@@ -1,0 +1,109 @@
+import { ShellfleetError } from '@shellfleet/protocol';
+import { z } from 'zod';
+import { sendEvents } from '../streams/send-events.ts';
+import { after, lastEventId } from './parts.ts';
+import { route } from './route.ts';
+
+const count = z.number().int();
+
+const queue = route({
+  method: 'GET',
+  path: '/queue',
+  scope: 'admin',
+  operationId: 'getQueue',
+  summary: 'Tells how many sessions of each tenant wait for a slot, and why',
+  replies: {
+    200: {
+      description: 'The queue of all tenants.',
+      schema: z
+        .object({
+          at: z.string().describe('When it was read.'),
+          sessions: z.object({ held: count, running: count, waiting: count }).describe('Numbers of sessions.'),
+          tenants: z.array(z.object({ tenant: z.string(), held: count, waiting: count })),
+          waiting: z.array(z.object({ reason: z.string(), sessions: count })).describe('Why sessions wait.'),
+          commandsPerSecond: z.number().describe('Commands that ended on all hosts, in the last 10 s.'),
+        })
+        .meta({ id: 'Queue' }),
+    },
+  },
+  async handler({ fleet }) {
+    const { hosts: _hosts, ...load } = await fleet.load();
+    return load;
+  },
+});
+
+const tenants = route({
+  method: 'GET',
+  path: '/tenants',
+  scope: 'admin',
+  operationId: 'listTenants',
+  summary: 'Lists the tenants, with what they use and their quotas',
+  replies: {
+    200: {
+      description: 'The tenants.',
+      schema: z.object({
+        items: z.array(
+          z
+            .looseObject({
+              name: z.string(),
+              weight: z.number(),
+              openSessions: count,
+              waitingSessions: count,
+              diskBytes: z.number(),
+              processorMs: z.number(),
+              outputBytes: z.number(),
+            })
+            .meta({ id: 'TenantInfo' }),
+        ),
+      }),
+    },
+  },
+  async handler({ fleet }) {
+    return { items: await fleet.tenants() };
+  },
+});
+
+const scale = route({
+  method: 'GET',
+  path: '/scale',
+  scope: 'admin',
+  operationId: 'getScale',
+  summary: 'Tells an autoscaler what sessions hold and wait for, as `/scale` of a worker',
+  description: 'Replies 503 while no host has counted what waits: nothing must scale down then.',
+  replies: {
+    200: {
+      description: 'The demand of the fleet.',
+      schema: z
+        .looseObject({ at: z.string(), demand: count, held: count, waiting: count, slots: count, free: count })
+        .meta({ id: 'FleetDemand' }),
+    },
+  },
+  async handler({ fleet }) {
+    const demand = await fleet.demand();
+    if (demand !== undefined) return demand;
+    throw new ShellfleetError('HOST_UNREACHABLE', 'No host has counted the waiting sessions yet.');
+  },
+});
+
+const events = route({
+  method: 'GET',
+  path: '/events',
+  scope: 'admin',
+  operationId: 'followFleet',
+  summary: 'Streams what happens in the fleet, of all tenants',
+  description:
+    'Sessions open, are lost and close, commands end, people are asked and answer, hosts come and go. After the id of an event, events from two seconds before it on come first, so that none is missing; ids tell those that a client has.',
+  headers: { 'last-event-id': lastEventId },
+  query: { after },
+  replies: { 200: { description: 'The events, as FleetEvent of the SDK.', type: 'text/event-stream' } },
+  async handler(call) {
+    const { headers, query, fleet } = call;
+    const from = headers['last-event-id'] ?? query.after;
+    return sendEvents(call, async function* (signal) {
+      for await (const event of fleet.events({ allTenants: true, after: from, signal }))
+        yield { id: 'id' in event ? event.id : undefined, type: event.type, data: event };
+    });
+  },
+});
+
+export const fleetRoutes = [queue, tenants, scale, events];
