@@ -125,7 +125,8 @@ describe('every route', () => {
         ...[path, 405, own.map(({ method }) => method).sort()],
       ]);
     }
-    expect(operations.length).toBeGreaterThan(15);
+    expect(operations.length).toBeGreaterThan(35);
+    expect(new Set(operations.flatMap(({ scopes }) => scopes))).toEqual(new Set(SCOPES));
   });
 
   test('is refused without a key, and with a key that does not work', async () => {
@@ -179,6 +180,7 @@ describe('a key of another tenant', () => {
     '/v1/sessions/{id}/commands': { script: 'echo other' },
     '/v1/run': { script: 'echo other' },
     '/v1/rules:check': { script: 'echo other' },
+    '/v1/batches': { name: 'nightly', tasks: [{ id: 'other', script: 'true' }] },
   };
   const ofTenant = () => operations.filter(({ scopes }) => !scopes.includes('admin'));
 
