@@ -30,10 +30,11 @@ const createKey = async (scopes: readonly Scope[], tenant = 'default') =>
 beforeAll(async () => {
   stage = await setClientStage();
   [issuer] = await Promise.all([startIssuer(), stage.startHost()]);
+  const place = { redisUrl: stage.own.url, namespace: stage.namespace, sealKey: stage.sealKey };
   [fleet, plain, open] = await Promise.all([
     stage.connect(),
-    startApiProcess(stage),
-    startApiProcess(stage, {
+    startApiProcess(place),
+    startApiProcess(place, {
       ...{ SHELLFLEET_API_CORS_ORIGINS: ORIGIN, SHELLFLEET_API_ALLOWED_HOSTS: 'fleet.example' },
       ...{ SHELLFLEET_OIDC_ISSUER: issuer.url, SHELLFLEET_OIDC_AUDIENCE: 'fleet', SHELLFLEET_OIDC_TENANT: 'default' },
     }),

@@ -2,25 +2,27 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { checkoutRoot } from '@shellfleet/setup';
-import type { ClientStage } from '../client-stage.ts';
+import type { TestFleet } from '../start-fleet.ts';
 
 /** A server for HTTP in a process of its own. */
 export interface ApiProcess extends AsyncDisposable {
   readonly url: string;
   /** Everything that it has printed so far. */
   readonly output: string;
+  /** Sends a signal, waits until the process has ended, and returns its exit code. */
+  stop(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 /** Starts a server on a free port, with the settings of its users. */
 export async function startApiProcess(
-  { own, namespace, sealKey }: Pick<ClientStage, 'own' | 'namespace' | 'sealKey'>,
+  { redisUrl, namespace, sealKey }: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey'>,
   env: Record<string, string> = {},
 ): Promise<ApiProcess> {
   const program = join(checkoutRoot, 'apps/api/src/main.ts');
   const child = spawn(process.execPath, ['--conditions=@shellfleet/source', '--no-warnings', program], {
     env: {
       NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-      SHELLFLEET_REDIS_URL: own.url,
+      SHELLFLEET_REDIS_URL: redisUrl,
       SHELLFLEET_NAMESPACE: namespace,
       SHELLFLEET_SEAL_KEY: sealKey,
       SHELLFLEET_API_PORT: '0',
@@ -44,6 +46,11 @@ export async function startApiProcess(
     url,
     get output() {
       return output();
+    },
+    async stop(signal) {
+      child.kill(signal);
+      const [exitCode] = (await ended) as [number | null];
+      return exitCode;
     },
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL');

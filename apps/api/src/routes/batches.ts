@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import type { SubmitOptions, Task } from '@shellfleet/client';
-import { ShellfleetError, sessionSpecSchema, wireErrorSchema } from '@shellfleet/protocol';
+import { detachedBatchSchema, type SubmitOptions, type Task, taskResultReplySchema } from '@shellfleet/client';
+import { ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { flag, page, pageOf, toPage } from './parts.ts';
 import { route } from './route.ts';
@@ -31,19 +31,6 @@ const bodySchema = z
   })
   .meta({ id: 'BatchRequest' });
 
-const batchSchema = z
-  .looseObject({
-    name: z.string(),
-    state: z.enum(['storing', 'waiting', 'running', 'ended']),
-    submittedBy: z.string(),
-    submittedAt: z.string(),
-    endedAt: z.string().optional(),
-    tasks: count.describe('Number of tasks, without their repeats.'),
-    results: count.describe('Number of results so far.'),
-    error: wireErrorSchema.optional().describe('Error of a batch that failed as a whole.'),
-  })
-  .meta({ id: 'DetachedBatch', description: 'A batch that workers of the fleet drive.' });
-
 const submit = route({
   method: 'POST',
   path: '/batches',
@@ -54,7 +41,9 @@ const submit = route({
     'Submitting the same batch again under its name has no effect. Tasks have no `files`: those are paths of the machine that submits; let `setup` fetch them, or write them into a session.',
   body: bodySchema,
   bodyLimit: BATCH_BYTES,
-  replies: { 202: { description: 'The batch is stored.', schema: batchSchema, headers: { location: 'Its path.' } } },
+  replies: {
+    202: { description: 'The batch is stored.', schema: detachedBatchSchema, headers: { location: 'Its path.' } },
+  },
   async handler({ body: { name, tasks, options }, fleet, reply }) {
     refuseFiles(tasks);
     const batch = await fleet.batches.submit(tasks as unknown as Task[], {
@@ -73,7 +62,7 @@ const list = route({
   operationId: 'listBatches',
   summary: 'Lists the batches of the tenant, in the order of their names',
   query: page,
-  replies: { 200: { description: 'One page of batches.', schema: pageOf(batchSchema) } },
+  replies: { 200: { description: 'One page of batches.', schema: pageOf(detachedBatchSchema) } },
   async handler({ query, fleet }) {
     const all = (await fleet.batches.list()).sort((a, b) => (a.name < b.name ? -1 : 1));
     return toPage(
@@ -91,7 +80,7 @@ const get = route({
   operationId: 'getBatch',
   summary: 'Returns how far a batch is',
   params: part,
-  replies: { 200: { description: 'The batch.', schema: batchSchema } },
+  replies: { 200: { description: 'The batch.', schema: detachedBatchSchema } },
   async handler({ params, fleet }) {
     return fleet.batches.get(params.name);
   },
@@ -105,7 +94,9 @@ const results = route({
   summary: 'Returns the results of a batch, one line of JSON each',
   params: part,
   query: { follow: flag('Waits for later results, until the batch has ended.') },
-  replies: { 200: { description: 'The results, as TaskResult of the SDK.', type: 'application/x-ndjson' } },
+  replies: {
+    200: { description: 'The results.', type: 'application/x-ndjson', schema: taskResultReplySchema },
+  },
   async handler({ params, query, fleet, reply, beginWork }) {
     // A batch that is not there has a status, which a reply that has begun has not.
     await fleet.batches.get(params.name);

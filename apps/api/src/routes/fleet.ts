@@ -1,3 +1,4 @@
+import { fleetLoadSchema, tenantInfoSchema } from '@shellfleet/client';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendEvents } from '../streams/send-events.ts';
@@ -15,15 +16,7 @@ const queue = route({
   replies: {
     200: {
       description: 'The queue of all tenants.',
-      schema: z
-        .object({
-          at: z.string().describe('When it was read.'),
-          sessions: z.object({ held: count, running: count, waiting: count }).describe('Numbers of sessions.'),
-          tenants: z.array(z.object({ tenant: z.string(), held: count, waiting: count })),
-          waiting: z.array(z.object({ reason: z.string(), sessions: count })).describe('Why sessions wait.'),
-          commandsPerSecond: z.number().describe('Commands that ended on all hosts, in the last 10 s.'),
-        })
-        .meta({ id: 'Queue' }),
+      schema: fleetLoadSchema.omit({ hosts: true }).meta({ id: 'Queue' }),
     },
   },
   async handler({ fleet }) {
@@ -42,19 +35,7 @@ const tenants = route({
     200: {
       description: 'The tenants.',
       schema: z.object({
-        items: z.array(
-          z
-            .looseObject({
-              name: z.string(),
-              weight: z.number(),
-              openSessions: count,
-              waitingSessions: count,
-              diskBytes: z.number(),
-              processorMs: z.number(),
-              outputBytes: z.number(),
-            })
-            .meta({ id: 'TenantInfo' }),
-        ),
+        items: z.array(tenantInfoSchema),
       }),
     },
   },
