@@ -1,6 +1,7 @@
 import { glob } from 'node:fs/promises';
 import { checkoutRoot } from '@shellfleet/setup';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ApiProcess, startApiProcess } from '../support/api-process.ts';
 import { type Fence, readFences } from '../support/doc-fences.ts';
 import { DocReader } from '../support/doc-reader.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -9,25 +10,30 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 
 const pages = ['README.md', ...(await Array.fromAsync(glob('docs/*.md', { cwd: checkoutRoot }))).toSorted()];
 const fences = (await Promise.all(pages.map(readFences))).flat();
-const isCode = ({ language }: Fence) => language === 'sh' || language === 'ts';
+const isCode = ({ language }: Fence) => ['sh', 'ts', 'py'].includes(language);
 const runs = fences.filter((fence) => isCode(fence) && fence.notRun === undefined && fence.file === undefined);
 const programs = fences.filter(({ language, notRun }) => language === 'ts' && notRun === undefined);
 
 let reader: DocReader;
 let testFleet: TestFleet;
+let api: ApiProcess;
 beforeAll(async () => {
   reader = await DocReader.install();
   for (const fence of programs) await reader.save(fence);
   testFleet = await startFleet({ slots: 20, env: { SHELLFLEET_TOOLS: `${reader.directory}/images.ts` } });
   reader.use(testFleet);
+  api = await startApiProcess(testFleet);
+  const { key } = await testFleet.fleet.keys.create({ name: 'reader', scopes: ['submit', 'read', 'approve'] });
+  reader.useApi(api.url, key);
 });
 afterAll(async () => {
+  await api?.[Symbol.asyncDispose]();
   await testFleet?.[Symbol.asyncDispose]();
   await reader?.[Symbol.asyncDispose]();
 });
 
 describe('the documents', () => {
-  test('give every fence a language, and mark sh and ts to be run', () => {
+  test('give every fence a language, and mark sh, ts and py to be run', () => {
     const others = fences.filter(
       (fence) => !isCode(fence) && !['text', 'yaml', 'json', 'toml'].includes(fence.language),
     );
@@ -58,6 +64,7 @@ describe('the documents', () => {
       'docs/operations.md: useradd --system --shell /usr/sbin/nologin shellfleet-sessions: adds a user to the machine; tests/e2e/host-policy.test.ts runs such a worker',
       "docs/output.md: npx vitest run --project figures tests/e2e/floods.test.ts -t 'flood costs': these are tests and a benchmark themselves",
       'docs/pools.md: npm run opening: takes two minutes, and the machine alone',
+      'docs/python.md: python3 -m venv venv: tests/packages/python.test.ts installs the client into a fresh environment',
       'docs/reliability.md: npm run chaos -- --minutes 30 --seed 7: takes half an hour; npm test runs short rounds',
       'docs/reliability.md: SHELLFLEET_FIGURES=full npx vitest run --project chaos tests/chaos/reliability-figures.test.ts: these are tests themselves',
       'docs/telemetry.md: export OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318: it needs a collector; tests/e2e/tracing.test.ts runs the same',

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkoutRoot } from '@shellfleet/setup';
 
-// The documents contain their own tests. Every fence has a language, and those of `sh` and `ts` are run. A comment
-// before a fence, which readers do not see, is about that fence:
+// The documents contain their own tests. Every fence has a language, and those of `sh`, `ts` and `py` are run.
+// A comment before a fence, which readers do not see, is about that fence:
 //
 //   <!-- not run: the reason -->       the fence is not run, for this reason
 //   <!-- setup sh ⏎ … -->              shell lines to run before the fence

@@ -31,7 +31,8 @@ export class DocReader implements AsyncDisposable {
   private constructor(directory: string) {
     this.directory = directory;
     const { PATH, NODE_COMPILE_CACHE } = process.env;
-    this.#env = { PATH: `${join(directory, '.bin')}:${PATH}`, HOME: directory, NODE_COMPILE_CACHE };
+    const PYTHONPATH = join(checkoutRoot, 'clients/python/src');
+    this.#env = { PATH: `${join(directory, '.bin')}:${PATH}`, HOME: directory, NODE_COMPILE_CACHE, PYTHONPATH };
   }
 
   static async install(): Promise<DocReader> {
@@ -65,6 +66,11 @@ esac
     return new DocReader(directory);
   }
 
+  /** Lets the programs of the documents find an API with this key. */
+  useApi(url: string, key: string): void {
+    Object.assign(this.#env, { SHELLFLEET_URL: url, SHELLFLEET_API_KEY: key });
+  }
+
   use(fleet: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey' | 'stateDirectory'>): void {
     const { redisUrl, namespace, sealKey, stateDirectory } = fleet;
     Object.assign(this.#env, {
@@ -93,14 +99,18 @@ esac
   /** Runs a fence. Returns a message for each difference from the document, or none if all is as documented. */
   async try(fence: Fence): Promise<string[]> {
     if (fence.setup.sh !== '') await this.#script(fence.setup.sh);
-    return fence.language === 'sh' ? this.#trySh(fence) : this.#tryTs(fence);
+    if (fence.language === 'sh') return this.#trySh(fence);
+    return fence.language === 'py' ? this.#tryPy(fence) : this.#tryTs(fence);
+  }
+
+  async #tryPy(fence: Fence): Promise<string[]> {
+    const path = join(this.directory, 'program.py');
+    await writeFile(path, fence.code);
+    return describe(fence, await this.#run('/usr/bin/python3', ['-W', 'error', path]));
   }
 
   async #tryTs(fence: Fence): Promise<string[]> {
-    const { exitCode, stdout, stderr } = await this.#run(process.execPath, [...node, await this.save(fence)]);
-    const missing = expectedTexts(fence.code).filter((text) => !stdout.includes(text));
-    if (exitCode === 0 && missing.length === 0) return [];
-    return [`${fence.place}: ended with ${exitCode}, without ${JSON.stringify(missing)}: ${stdout}${stderr}`];
+    return describe(fence, await this.#run(process.execPath, [...node, await this.save(fence)]));
   }
 
   /** Runs all statements in one shell. Each must succeed, and print the text that the document states. */
@@ -139,6 +149,14 @@ esac
   async [Symbol.asyncDispose](): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/** Returns a message if a program failed, or did not print what the document says. */
+function describe(fence: Fence, run: { exitCode: number | null; stdout: string; stderr: string }): string[] {
+  const { exitCode, stdout, stderr } = run;
+  const missing = expectedTexts(fence.code).filter((text) => !stdout.includes(text));
+  if (exitCode === 0 && missing.length === 0) return [];
+  return [`${fence.place}: ended with ${exitCode}, without ${JSON.stringify(missing)}: ${stdout}${stderr}`];
 }
 
 /**

@@ -16,7 +16,7 @@ export const debianPackages = {
   testImages: ['busybox-static'],
   bubblewrap: ['bubblewrap'],
   pythonTests: ['python3', 'python3-setuptools', 'python3-venv', 'python3-wheel'],
-  testPrograms: ['zsh', 'fish', 'docker-registry', 'prometheus', 'chromium', 'openssl'],
+  testPrograms: ['curl', 'zsh', 'fish', 'docker-registry', 'prometheus', 'chromium', 'openssl'],
 } as const;
 
 /** Returns true if this process may install Debian packages: as root, on Debian or a relative of it. */
