@@ -6,6 +6,7 @@ import type { TestFleet } from '../start-fleet.ts';
 
 /** A server for HTTP in a process of its own. */
 export interface ApiProcess extends AsyncDisposable {
+  readonly pid: number;
   readonly url: string;
   /** Everything that it has printed so far. */
   readonly output: string;
@@ -44,6 +45,7 @@ export async function startApiProcess(
   ]);
   return {
     url,
+    pid: child.pid as number,
     get output() {
       return output();
     },

@@ -68,13 +68,13 @@ function toContent(body: z.ZodType | 'bytes', schemas: Json): Json {
   return toMedia(JSON_TYPE, body, 'input', schemas);
 }
 
-function toResponse({ description, schema, type, headers }: Reply, schemas: Json): Json {
+function toResponse({ description, schema, type, others = {}, headers }: Reply, schemas: Json): Json {
   const texts = Object.entries(headers ?? {});
   const content = schema === undefined ? type && { [type]: {} } : toMedia(type ?? JSON_TYPE, schema, 'output', schemas);
   return {
     description,
     ...(texts.length === 0 ? {} : { headers: Object.fromEntries(texts.map(([name, text]) => [name, toHeader(text)])) }),
-    ...(content === undefined ? {} : { content }),
+    ...(content === undefined ? {} : { content: { ...content, ...toOthers(others, schemas) } }),
   };
 }
 
@@ -84,6 +84,13 @@ function toMedia(type: string, schema: z.ZodType, io: 'input' | 'output', schema
   const example = exampleOf(made, schemas);
   const hasExample = type === JSON_TYPE && schema.safeParse(example).success;
   return { [type]: { schema: made, ...(hasExample ? { example } : {}) } };
+}
+
+function toOthers(others: NonNullable<Reply['others']>, schemas: Json): Json {
+  const contents = Object.entries(others).map(([type, body]) =>
+    body === 'bytes' ? { [type]: {} } : toMedia(type, body, 'output', schemas),
+  );
+  return Object.assign({}, ...contents) as Json;
 }
 
 const toHeader = (description: string) => ({ description, schema: { type: 'string' } });

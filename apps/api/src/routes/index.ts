@@ -2,6 +2,7 @@ import { approvalRoutes } from './approvals.ts';
 import { batchRoutes } from './batches.ts';
 import { commandRoutes } from './commands.ts';
 import { eventRoutes } from './events.ts';
+import { fileRoutes } from './files.ts';
 import { fleetRoutes } from './fleet.ts';
 import { hostRoutes } from './hosts.ts';
 import { meRoutes } from './me.ts';
@@ -13,6 +14,6 @@ import { toolRoutes } from './tools.ts';
 
 /** All routes below `/v1`, one list for each area. */
 export const ROUTES: readonly Route[] = [
-  ...[...meRoutes, ...sessionRoutes, ...commandRoutes, ...runRoutes, ...eventRoutes, ...approvalRoutes],
+  ...[...meRoutes, ...sessionRoutes, ...commandRoutes, ...runRoutes, ...eventRoutes, ...fileRoutes, ...approvalRoutes],
   ...[...batchRoutes, ...ruleRoutes, ...toolRoutes, ...hostRoutes, ...fleetRoutes],
 ];

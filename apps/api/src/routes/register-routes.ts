@@ -64,7 +64,7 @@ async function answer(
   const result = await route.handler({
     ...parts,
     ...{ principal, request, reply, fleet: lease.fleet },
-    beginWork: () => work.begin(principal, reply.raw),
+    beginWork: (options) => work.begin(principal, reply.raw, options),
     keepFleetFor: (promise) => lease.extendTo(promise),
   });
   if (result === undefined && !reply.sent) return reply.code(204).send();

@@ -4,7 +4,7 @@ import type { ErrorCode } from '@shellfleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { NeededScope } from '../access/authorize.ts';
-import type { Work } from '../streams/open-work.ts';
+import type { Work, WorkOptions } from '../streams/open-work.ts';
 
 // ROUTE-1. A route has one declaration: from it come the check of its scope, the parsing of the request and its part of
 //     the OpenAPI document. A route without a scope does not compile, and only `open` routes answer without a key.
@@ -31,7 +31,7 @@ export interface Call<
   request: FastifyRequest;
   reply: FastifyReply;
   /** Begins a wait or a stream, which ends with the client, its key or the server. Its disposal forgets it. */
-  beginWork(): Work;
+  beginWork(options?: WorkOptions): Work;
   /** Keeps the fleet open until a promise has settled, also after the reply. */
   keepFleetFor(promise: Promise<unknown>): void;
 }
@@ -43,6 +43,8 @@ export interface Reply {
   schema?: z.ZodType;
   /** Media type of a body that is not JSON. */
   type?: string;
+  /** Other media types of the body, with the schemas of JSON. */
+  others?: Readonly<Record<string, z.ZodType | 'bytes'>>;
   /** Names of its own headers, with their meanings. */
   headers?: Readonly<Record<string, string>>;
 }

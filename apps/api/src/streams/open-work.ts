@@ -14,6 +14,11 @@ export interface Work extends Disposable {
   onKeepAlive(write: () => void): void;
 }
 
+export interface WorkOptions {
+  /** Whether it goes on while the server stops: a client could not resume it elsewhere. Default: it ends. */
+  goesOn?: boolean;
+}
+
 /** All waits and streams of a server. They share one timer. */
 export class OpenWork {
   readonly #access: Access;
@@ -33,11 +38,11 @@ export class OpenWork {
     return this.#stopping;
   }
 
-  begin(principal: Principal, response: ServerResponse): Work {
-    const work = new OneWork(response, this.#access.validity(principal), () => this.#open.delete(work));
+  begin(principal: Principal, response: ServerResponse, { goesOn = false }: WorkOptions = {}): Work {
+    const work = new OneWork(response, this.#access.validity(principal), goesOn, () => this.#open.delete(work));
     this.#open.add(work);
     this.#timer ??= setInterval(() => this.#keepAlive(), KEEP_ALIVE_MS).unref();
-    if (this.#stopping) work.stop(stopping());
+    if (this.#stopping && !goesOn) work.stop(stopping());
     return work;
   }
 
@@ -45,7 +50,7 @@ export class OpenWork {
   stop(): void {
     this.#stopping = true;
     clearInterval(this.#timer);
-    for (const work of this.#open) work.stop(stopping());
+    for (const work of this.#open) if (!work.goesOn) work.stop(stopping());
   }
 
   #keepAlive(): void {
@@ -58,10 +63,12 @@ class OneWork implements Work {
   readonly #response: ServerResponse;
   readonly #validity: Validity;
   readonly #onEnd: () => void;
+  readonly goesOn: boolean;
   #keepAlive: () => void = () => {};
   #timeout: NodeJS.Timeout | undefined;
 
-  constructor(response: ServerResponse, validity: Validity, onEnd: () => void) {
+  constructor(response: ServerResponse, validity: Validity, goesOn: boolean, onEnd: () => void) {
+    this.goesOn = goesOn;
     this.#response = response;
     this.#validity = validity;
     this.#onEnd = onEnd;
