@@ -1,10 +1,18 @@
 import { readFile } from 'node:fs/promises';
+import { request } from 'node:http';
 import { join } from 'node:path';
-import { Client, type ClientOptions, type ElicitResult } from '@modelcontextprotocol/client';
+import {
+  Client,
+  type ClientOptions,
+  type ElicitResult,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Scope } from '@shellfleet/protocol';
 import { checkoutRoot } from '@shellfleet/setup';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { FleetCli } from '../support/fleet-cli.ts';
+import type { CliProcess } from '../support/run-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
 
@@ -117,14 +125,17 @@ describe('the tools of the MCP server', () => {
       session: 'long',
       command: 'echo one; read line; echo "got $line"; exit 4',
       open_stdin: true,
-      yield_ms: 600,
+      yield_ms: 300,
     });
-    expect(started).toMatchObject({
-      isError: false,
-      data: { status: 'running', stdout: 'one\n', next: expect.any(String) },
-    });
-    const { command_id, next } = started.data;
-    expect(started.text).toContain(`since: "${next}"`);
+    expect(started).toMatchObject({ isError: false, text: expect.stringContaining('Call poll with command_id') });
+    const { command_id } = started.data;
+    const running = await until(
+      () => call(client, 'poll', { command_id, wait_ms: 0 }),
+      ({ data }) => data.stdout !== '',
+    );
+    expect(running.data).toMatchObject({ status: 'running', stdout: 'one\n', next: expect.any(String) });
+    const { next } = running.data;
+    expect(running.text).toContain(`since: "${next}"`);
     const waiting = await call(client, 'exec', { session: 'long', command: 'true', yield_ms: 400 });
     expect(waiting.data).toMatchObject({
       status: 'queued',
@@ -248,64 +259,154 @@ describe('a connection over stdio', () => {
 });
 
 describe('the person at the client', () => {
-  const modes = { legacy: {}, modern };
+  const command = 'touch /workspace/made && echo made';
+  const approves: ElicitResult = { action: 'accept', content: { answer: 'approve this command' } };
+  const denies: ElicitResult = { action: 'accept', content: { answer: 'deny' } };
+  const clients = new Map<string, Client>();
+  let answers: ElicitResult[] = [];
   let shown: string[] = [];
-  const connectAs = async (
-    scopes: Scope[],
-    mode: keyof typeof modes,
-    answer: () => ElicitResult | Promise<ElicitResult>,
-  ) => {
+  const connectAs = async (scopes: Scope[], options: ClientOptions) => {
     const { key } = await stage.fleet.keys.create({ name: 'model', scopes });
-    shown = [];
-    const options = { ...modes[mode], capabilities: { elicitation: {} } };
-    const client = await connect({ args: ['--approval', 'unless-trusted'], env: { SHELLFLEET_API_KEY: key }, options });
+    const env = { SHELLFLEET_API_KEY: key };
+    const asking = { ...options, capabilities: { elicitation: {} } };
+    const client = await connect({ args: ['--approval', 'unless-trusted'], env, options: asking });
     client.setRequestHandler('elicitation/create', ({ params }) => {
       shown.push(params.message);
-      return answer();
+      return answers.shift() ?? { action: 'cancel' };
     });
     return client;
   };
-  const answering = (answer: string) => () => ({ action: 'accept' as const, content: { answer } });
-  const command = 'touch /workspace/made && echo made';
+  const clientOf = (mode: string) => clients.get(mode) as Client;
 
   beforeAll(async () => {
     await stage.fleet.applyConfiguration({ approvals: { self: true } });
+    const scopes: Scope[] = ['submit', 'read', 'approve'];
+    const connecting = Object.entries({ legacy: {}, modern }).map(async ([mode, options]) =>
+      clients.set(mode, await connectAs(scopes, options)),
+    );
+    await Promise.all(connecting);
+  });
+  beforeEach(() => {
+    shown = [];
   });
 
-  test.each(['legacy', 'modern'] as const)('approves and denies commands, with a %s client', async (mode) => {
-    const approver = await connectAs(['submit', 'read', 'approve'], mode, answering('approve this command'));
-    expect((await call(approver, 'exec', { command })).data).toMatchObject({ outcome: 'success', stdout: 'made\n' });
-    expect(shown.join()).toMatch(/read the script\.[\s\S]*touch \/workspace\/made/);
-    const denier = await connectAs(['submit', 'read', 'approve'], mode, answering('deny'));
-    const denied = await call(denier, 'exec', { command });
-    expect(denied).toMatchObject({ isError: true, data: { outcome: 'denial' } });
-    const decliner = await connectAs(['submit', 'read', 'approve'], mode, () => ({ action: 'decline' }));
-    expect((await call(decliner, 'exec', { command })).data).toMatchObject({ outcome: 'denial' });
+  test.each(['legacy', 'modern'])('approves and denies commands, with a %s client', async (mode) => {
+    answers = [approves, denies, { action: 'decline' }];
+    const run = () => call(clientOf(mode), 'exec', { command });
+    expect((await run()).data).toMatchObject({ outcome: 'success', stdout: 'made\n' });
+    expect(await run()).toMatchObject({ isError: true, data: { outcome: 'denial' } });
+    expect((await run()).data).toMatchObject({ outcome: 'denial' });
+    expect(shown).toHaveLength(3);
+    expect(shown[0]).toMatch(/read the script\.[\s\S]*touch \/workspace\/made/);
   });
 
   test('who does not answer leaves the question to others, and a later poll asks again', async () => {
-    const answers: ElicitResult[] = [{ action: 'cancel' }, answering('approve this command')()];
-    const client = await connectAs(['submit', 'read', 'approve'], 'legacy', () => answers.shift()!);
-    const waiting = await call(client, 'exec', { command, yield_ms: 1_500 });
+    answers = [{ action: 'cancel' }, approves];
+    const waiting = await call(clientOf('legacy'), 'exec', { command, yield_ms: 1_500 });
     expect(waiting.data).toMatchObject({ status: 'waiting for approval', question: expect.any(String) });
     expect(waiting.text).toContain(`shellfleet approvals approve ${waiting.data.question}`);
-    const polled = await call(client, 'poll', { command_id: waiting.data.command_id, wait_ms: 20_000 });
+    const polled = await call(clientOf('legacy'), 'poll', { command_id: waiting.data.command_id, wait_ms: 20_000 });
     expect(polled.data).toMatchObject({ outcome: 'success' });
   });
 
   // S3-26
-  test('is not asked without the scope, and where the session rejects it', async () => {
-    const client = await connectAs(['submit', 'read'], 'legacy', answering('approve this command'));
-    const waiting = await call(client, 'exec', { command, yield_ms: 600 });
-    expect(waiting.text).toContain('The key of this MCP server may not answer');
-    await stage.fleet.session('rejects', {
-      approval: { reject: { mcpElicitations: true } },
-      execPolicy: [{ pattern: ['date'], decision: 'prompt' }],
-    });
-    const approver = await connectAs(['submit', 'read', 'approve'], 'legacy', answering('approve this command'));
-    const rejected = await call(approver, 'exec', { session: 'rejects', command: 'date', yield_ms: 600 });
-    expect(rejected.text).toContain('does not let the person at a client answer');
+  test('is not asked without the scope, or where session or fleet forbid it', async () => {
+    const approval = { reject: { mcpElicitations: true } };
+    await stage.fleet.session('rejects', { approval, execPolicy: [{ pattern: ['date'], decision: 'prompt' }] });
+    const submitter = await connectAs(['submit', 'read'], {});
+    const textOf = async (client: Client, session: string, script: string) =>
+      (await call(client, 'exec', { session, command: script, yield_ms: 600 })).text;
+    const [unable, rejected] = await Promise.all([
+      textOf(submitter, 'unable', command),
+      textOf(clientOf('legacy'), 'rejects', 'date'),
+    ]);
+    expect(unable).toContain('The key of this MCP server may not answer');
+    expect(rejected).toContain('does not let the person at a client answer');
+    await stage.fleet.applyConfiguration({});
+    expect(await textOf(clientOf('legacy'), 'strict', command)).toContain('lets nobody answer what they submitted');
     expect(shown).toEqual([]);
+    await stage.fleet.applyConfiguration({ approvals: { self: true } });
+  });
+});
+
+describe('a server for HTTP', () => {
+  let url: URL;
+  let server: CliProcess;
+  const keyWith = async (...scopes: Scope[]) => (await stage.fleet.keys.create({ name: 'http', scopes })).key;
+  const connectWith = async (key: string, options: ClientOptions = {}) => {
+    const client = new Client({ name: 'test', version: '1.0.0' }, options);
+    const requestInit = { headers: { authorization: `Bearer ${key}` } };
+    await client.connect(new StreamableHTTPClientTransport(url, { requestInit }));
+    opened.push(client);
+    return client;
+  };
+  beforeAll(async () => {
+    server = new FleetCli(stage).start(['mcp', '--http', '--port', '0', '--approval', 'unless-trusted'], {
+      stdin: null,
+    });
+    const listening = /MCP is served at (http:\S+)\./;
+    const { stderr } = await until(server.output, ({ stderr }) => listening.test(stderr));
+    url = new URL(listening.exec(stderr)?.[1] ?? '');
+  });
+  afterAll(async () => {
+    server?.child.kill('SIGTERM');
+    expect((await server?.end)?.exitCode).toBe(0);
+  });
+
+  test.each(['legacy', 'modern'])('serves a %s client, which names its sessions', async (mode) => {
+    const client = await connectWith(await keyWith('submit', 'read'), mode === 'modern' ? modern : {});
+    expect((await call(client, 'exec', { command: 'true' })).code).toBe('COMMAND_INVALID');
+    const messages: (string | undefined)[] = [];
+    const onprogress = ({ message }: { message?: string }) => messages.push(message);
+    // The session is open with another spec than that of the server.
+    const { id: session } = await stage.fleet.session(`http-${mode}`);
+    const slow = await call(client, 'exec', { session, command: 'sleep 0.6; pwd' }, { onprogress });
+    expect(slow.data).toMatchObject({ stdout: '/workspace\n' });
+    expect(messages.join()).toMatch(/^(queued|running) for/);
+    expect((await client.readResource({ uri: `shellfleet://http-${mode}/etc/hostname` })).contents).toHaveLength(1);
+  });
+
+  test('asks the person of a client that repeats its call', async () => {
+    const options = { ...modern, capabilities: { elicitation: {} } };
+    const client = await connectWith(await keyWith('submit', 'read', 'approve'), options);
+    client.setRequestHandler('elicitation/create', () => ({
+      ...{ action: 'accept' as const, content: { answer: 'approve this command' } },
+    }));
+    const answer = await call(client, 'exec', { session: 'asked', command: 'touch /workspace/x && echo done' });
+    expect(answer.data).toMatchObject({ outcome: 'success', stdout: 'done\n' });
+  });
+
+  test('refuses requests without a key, with a revoked one, of other hosts and of pages', async () => {
+    const key = await keyWith('read');
+    const statusOf = async (headers: Record<string, string>, path = '/mcp') =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = request(new URL(path, url), { method: 'POST', headers }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        });
+        sent.on('error', reject).end('{}');
+      });
+    const authorization = `Bearer ${key}`;
+    const json = { authorization, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    expect(await statusOf(json)).toBe(400);
+    expect(await statusOf({})).toBe(401);
+    expect(await statusOf({ authorization: `Bearer ${key.slice(0, -1)}` })).toBe(401);
+    expect(await statusOf({ ...json, host: 'evil.example' })).toBe(421);
+    expect(await statusOf({ ...json, origin: 'https://evil.example' })).toBe(403);
+    expect(await statusOf(json, '/other')).toBe(404);
+    const client = await connectWith(key);
+    expect((await call(client, 'exec', { session: 'x', command: 'true' })).code).toBe('UNAUTHORIZED');
+    await stage.fleet.keys.revoke(key.split('_')[1] ?? '');
+    await until(
+      () => statusOf(json),
+      (status) => status === 401,
+      2_000,
+    );
+  });
+
+  test('does not listen on other addresses without TLS', async () => {
+    const { exitCode, stderr } = await new FleetCli(stage).run(['mcp', '--http', '--host', '0.0.0.0', '--port', '0']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining('--insecure-http') });
   });
 });
 
@@ -317,6 +418,7 @@ describe('the configuration lines of the documents', () => {
       language === 'json' ? serversOf(JSON.parse(text)) : [tomlServer(text)],
     );
     const local = commands.filter(({ command }) => command !== undefined);
+    expect(commands.flatMap(({ url }) => url ?? [])).toEqual(Array(2).fill('http://127.0.0.1:7411/mcp'));
     expect(local.map(({ command, args }) => [command, ...(args ?? [])].join(' '))).toEqual(
       Array(5).fill('npx -y shellfleet mcp'),
     );
@@ -326,6 +428,7 @@ describe('the configuration lines of the documents', () => {
 interface ServerConfiguration {
   command?: string;
   args?: string[];
+  url?: string;
 }
 
 function serversOf(configuration: Record<string, Record<string, ServerConfiguration>>): ServerConfiguration[] {

@@ -48,6 +48,8 @@ export async function answerAbout(
   return ofOpen(command, followed, output, question);
 }
 
+const BEGUN: CommandState = { status: 'running' };
+
 /** Answers of these outcomes are errors for a client. A command that failed is no error: its output is what matters. */
 const NOT_RUN = ['denial', 'lost', 'error'];
 
@@ -76,7 +78,8 @@ function ofOpen(
   output: OutputExcerpt,
   question: { id: string; words: string } | undefined,
 ): CommandAnswer {
-  const { status, waitsFor } = state;
+  // The command may have begun after its state was read.
+  const { status, waitsFor } = state.status === 'queued' && output.bytes > 0 ? BEGUN : state;
   const seconds = (waitedMs / 1_000).toFixed(1);
   const isOver = question === undefined && status === 'waiting for approval';
   const why = question?.words ?? (waitsFor === undefined || isOver ? '' : ` It waits for ${waitsFor}.`);

@@ -13,7 +13,11 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'shellfleet serve',
     'shellfleet serve --host 10.0.0.5 --tls-cert api.crt --tls-key api.key --metrics-port 9465',
   ],
-  mcp: ['shellfleet mcp', 'shellfleet mcp --session work --image node:24 --approval on-request'],
+  mcp: [
+    'shellfleet mcp',
+    'shellfleet mcp --session work --image node:24 --approval on-request',
+    'shellfleet mcp --http --port 7411',
+  ],
   exec: [
     "shellfleet exec build -- 'cd /workspace && make'",
     'shellfleet exec build ls -la /',
