@@ -8,6 +8,7 @@ import { readClasses, readTypes } from './read-types.ts';
 import { writeDocstrings, writeFlagTexts } from './write-docstrings.ts';
 import { writeOpenApi } from './write-openapi.ts';
 import { writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
+import { writeRoutes } from './write-routes.ts';
 
 const texts = readOptionTexts();
 for (const { path, text } of [...(await writeDocstrings(texts)), writeFlagTexts(texts), await writeOpenApi()])
@@ -16,5 +17,5 @@ for (const { path, text } of [...(await writeDocstrings(texts)), writeFlagTexts(
 // The types are read after their docstrings were written.
 const directory = join(root, 'docs/reference');
 await mkdir(directory, { recursive: true });
-const pages = [...writePages(readTypes()), writeMethods(readClasses()), writeConfigurationSchema()];
+const pages = [...writePages(readTypes()), writeMethods(readClasses()), writeConfigurationSchema(), writeRoutes()];
 for (const { path, text } of pages) await writeFile(join(directory, path), text);

@@ -17,6 +17,7 @@ import {
 import { writeDocstrings, writeFlagTexts } from './write-docstrings.ts';
 import { writeOpenApi } from './write-openapi.ts';
 import { DEFAULTS_OF, writeConfigurationSchema, writeMethods, writePages } from './write-pages.ts';
+import { writeRoutes } from './write-routes.ts';
 
 let types: TypeEntry[];
 let classes: ClassEntry[];
@@ -27,7 +28,9 @@ beforeAll(() => {
 
 describe('the reference of the SDK', () => {
   test('is the output of npm run reference', async () => {
-    for (const { path, text } of [...writePages(types), writeMethods(classes), writeConfigurationSchema()])
+    for (const { path, text } of [
+      ...[...writePages(types), writeMethods(classes), writeConfigurationSchema(), writeRoutes()],
+    ])
       expect(await readFile(join(root, 'docs/reference', path), 'utf8'), `run npm run reference: ${path}`).toBe(text);
   });
 

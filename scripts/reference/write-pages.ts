@@ -164,6 +164,7 @@ Every option and field of the SDK, with its type, default, unit and limit. Times
 * [Methods](methods.md): every method of a fleet, a session and its files, a command, a batch and the rest,
   with what it resolves to and what it rejects with.
 ${lines.join('\n')}
+* [HTTP](http.md): every path of the HTTP API.
 * Error codes: [errors.md](../errors.md). Verbs and flags: [cli.md](../cli.md).
   Variables of a worker: [operations.md](../operations.md); of everything that connects: \`ConnectOptions\` in [fleet.md](fleet.md).
 `,

@@ -55,6 +55,7 @@ describe('the documents', () => {
       "docs/client.md: SHELLFLEET_TEST_TREE_FILES=100000 SHELLFLEET_TEST_TREE_BYTES=1000000000 npx vitest run --project e2e tests/e2e/files-beside.test.ts -t 'neither client nor worker': this is a test itself",
       'docs/client.md: for await (const approval of fleet.approvals.watch()) {: a person answers',
       'docs/deploy.md: apt-get install --yes redis-server: it needs three machines; tests/e2e/joining.test.ts runs the invitations and the workers',
+      'docs/deploy.md: install -m 600 /dev/null /etc/shellfleet/api.env: it needs systemd; tests/e2e/serving.test.ts runs the server',
       'docs/deploy.md: cd infra: it needs an image registry; tests/e2e/worker-image.test.ts runs the worker of this file',
       "docs/images.md: npx shellfleet run --image registry.example/bench/task-17:1 -- 'make test': names an image of a registry that does not exist",
       'docs/langchain.md: npm install langchain @langchain/core @langchain/langgraph @shellfleet/client @shellfleet/langchain: installs packages of the registry; tests/packages packs this one',
