@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { FleetFile } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { interrupt, living, newMachine, type UpMachine } from '../support/up-machine.ts';
@@ -39,7 +41,13 @@ describe('the HTTP API of `up`', () => {
     expect(await readFile(join(machine.directory, 'api-key'), 'utf8')).toBe(api?.key);
     for (const name of ['api-key', 'fleet.json'])
       expect((await stat(join(machine.directory, name))).mode & 0o777).toBe(0o600);
-    expect((await machine.run(['up', '--detach'])).stderr).toContain(`${api?.url}/v1/run`);
+  });
+
+  test('answers the first request that `up` prints', async () => {
+    const { stderr } = await machine.run(['up', '--detach']);
+    const [line = ''] = /curl .*/.exec(stderr) ?? [];
+    const { stdout } = await promisify(execFile)('sh', ['-c', line]);
+    expect(JSON.parse(stdout)).toMatchObject({ outcome: 'success', stdout: 'hello\n' });
   });
 
   test('lets its user answer their own questions, as nobody else reaches the fleet', async () => {

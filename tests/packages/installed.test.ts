@@ -187,6 +187,9 @@ describe('the installed packages', () => {
     try {
       await shellfleet('up', '--detach', '--slots', '2');
       expect(await shellfleet('exec', 'demo', '--', 'echo "$((6 * 7))"')).toBe('42\n');
+      const { api } = JSON.parse(await readFile(join(env.SHELLFLEET_STATE_DIR, 'fleet.json'), 'utf8'));
+      const reply = await fetch(`${api.url}/v1/me`, { headers: { authorization: `Bearer ${api.key}` } });
+      expect(await reply.json()).toMatchObject({ name: 'local', tenant: 'default' });
     } finally {
       await shellfleet('down');
       await rm(env.SHELLFLEET_STATE_DIR, { recursive: true, force: true });

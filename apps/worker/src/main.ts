@@ -6,5 +6,5 @@ import { compileCache } from './tools/compile-cache.ts';
 module.enableCompileCache(compileCache);
 const { startWorker } = await import('./start-worker.ts');
 await startWorker();
-// The worker may be killed later without time to flush.
-module.flushCompileCache();
+// The worker may be killed later without time to flush. Node 22.9 does not have this function.
+module.flushCompileCache?.();
