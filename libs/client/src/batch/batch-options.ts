@@ -198,13 +198,11 @@ export const batchOptionsSchema = z
       otherwise: 'none',
       flag: 'time within which each script must start: 30s, 10m',
     }),
-    taskDeadlineMs: durationSchema()
-      .optional()
-      .meta({
-        description: '`deadlineMs` of tasks without one. Such a task ends as `timeout`.',
-        otherwise: 'none',
-        flag: 'time for each task as a whole, with all attempts and all waiting',
-      }),
+    taskDeadlineMs: durationSchema().optional().meta({
+      description: '`deadlineMs` of tasks without one. Such a task ends as `timeout`.',
+      otherwise: 'none',
+      flag: 'time for each task as a whole, with all attempts and all waiting',
+    }),
     deadlineMs: durationSchema(1, 7 * LIMITS.timeoutMs)
       .optional()
       .meta({
