@@ -48,6 +48,7 @@ describe('the packages', () => {
       '@shellfleet/langchain',
       '@shellfleet/worker',
       '@shellfleet/api',
+      '@shellfleet/mcp',
       '@shellfleet/setup',
       'shellfleet',
     ]);
@@ -87,6 +88,7 @@ describe('the packages', () => {
       'shellfleet-langchain': always,
       'shellfleet-keeper': [...always, ...programs].sort(),
       'shellfleet-mailbox': always,
+      'shellfleet-mcp': always,
       'shellfleet-policy': always,
       'shellfleet-protocol': always,
       'shellfleet-redis': always,
