@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import cors from '@fastify/cors';
 import rateLimit from '@fastify/rate-limit';
+import websocket from '@fastify/websocket';
 import { type Access, type ConnectFleet, Fleets, type Principal } from '@shellfleet/access';
 import type { Fleet } from '@shellfleet/client';
 import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
 import type { Logger } from 'pino';
+import type { WebSocket } from 'ws';
 import { type NeededScope, requireScope } from './access/authorize.ts';
 import type { ApiConfig } from './config/config.ts';
 import { checkRequest } from './guards/check-request.ts';
@@ -76,6 +78,8 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   const metrics = new ApiMetrics({ openWork: () => work.size, fleets: () => fleets.size });
   let inFlight = 0;
 
+  // Registered before the checks: then it also ends the connections of requests that they refuse.
+  await app.register(websocket, SOCKETS);
   app.addHook('onRequest', async (request, reply) => {
     inFlight++;
     reply.raw.once('close', () => inFlight--);
@@ -171,3 +175,15 @@ function toRateLimit(max: number) {
     errorResponseBuilder: () => new HttpProblem(429, 'QUOTA_EXCEEDED', `This key may make ${max} requests per second.`),
   };
 }
+
+const TERMINAL_PROTOCOL = 'shellfleet.terminal.v1';
+const SOCKETS = {
+  options: {
+    maxPayload: 2 ** 20,
+    // The subprotocol with a key is never sent back.
+    handleProtocols: (protocols: Set<string>) =>
+      protocols.has(TERMINAL_PROTOCOL) ? TERMINAL_PROTOCOL : (false as const),
+  },
+  // An error of a connection ends that connection.
+  errorHandler: (_error: Error, socket: WebSocket) => socket.terminate(),
+};

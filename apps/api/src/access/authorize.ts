@@ -8,7 +8,8 @@ export type NeededScope = Scope | readonly [Scope, ...Scope[]] | 'any';
 
 /** Returns who makes a request, from its key. Rejects with UNAUTHORIZED (401) without a key that works. */
 export async function authenticate(access: Access, request: Pick<FastifyRequest, 'headers'>): Promise<Principal> {
-  const token = readToken(request.headers.authorization);
+  const { authorization, upgrade, 'sec-websocket-protocol': protocols } = request.headers;
+  const token = readToken(authorization) ?? (upgrade === undefined ? undefined : readSocketToken(protocols));
   const principal = token === undefined ? undefined : await access.authenticate(token);
   if (principal === undefined) throw unauthenticated();
   return principal;
@@ -30,4 +31,9 @@ export function scopesOf(needed: NeededScope): readonly Scope[] {
 
 function readToken(header: string | undefined): string | undefined {
   return /^Bearer +([\x21-\x7e]{1,16384})$/i.exec(header ?? '')?.[1];
+}
+
+/** Returns the key that a browser gives as a subprotocol of a WebSocket, because it cannot set headers. */
+function readSocketToken(protocols: string | undefined): string | undefined {
+  return /(?:^|,)\s*shellfleet\.bearer\.([\w.~+/=-]{1,16384})\s*(?:,|$)/.exec(protocols ?? '')?.[1];
 }

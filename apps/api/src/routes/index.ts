@@ -10,10 +10,19 @@ import type { Route } from './route.ts';
 import { ruleRoutes } from './rules.ts';
 import { runRoutes } from './run.ts';
 import { sessionRoutes } from './sessions.ts';
+import { terminalRoutes } from './terminal.ts';
 import { toolRoutes } from './tools.ts';
 
 /** All routes below `/v1`, one list for each area. */
 export const ROUTES: readonly Route[] = [
-  ...[...meRoutes, ...sessionRoutes, ...commandRoutes, ...runRoutes, ...eventRoutes, ...fileRoutes, ...approvalRoutes],
-  ...[...batchRoutes, ...ruleRoutes, ...toolRoutes, ...hostRoutes, ...fleetRoutes],
+  ...[...meRoutes, ...sessionRoutes, ...commandRoutes, ...runRoutes, ...eventRoutes, ...fileRoutes],
+  ...[
+    ...terminalRoutes,
+    ...approvalRoutes,
+    ...batchRoutes,
+    ...ruleRoutes,
+    ...toolRoutes,
+    ...hostRoutes,
+    ...fleetRoutes,
+  ],
 ];

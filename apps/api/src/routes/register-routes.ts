@@ -1,6 +1,7 @@
 import { context } from '@opentelemetry/api';
 import type { Fleets } from '@shellfleet/access';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
 import { requireScope } from '../access/authorize.ts';
 import { traceContextOf } from '../guards/trace.ts';
 import { HttpProblem } from '../problems/http-problem.ts';
@@ -44,9 +45,34 @@ function register(app: FastifyInstance, route: Route, deps: RouteDeps): void {
     url: toUrl(route.path),
     bodyLimit: route.bodyLimit ?? BODY_BYTES,
     config: { scope: route.scope },
+    ...(route.socket === undefined ? {} : toSocketRoute(route, parse, deps)),
     handler: (request, reply) =>
       context.with(traceContextOf(request), () => answer(route, parse, deps, request, reply)),
   });
+}
+
+/** Returns what a route has for WebSockets. What is refused is refused before the connection becomes one. */
+function toSocketRoute(route: Route, parse: ReturnType<typeof parserOf>, { fleets, work: all }: RouteDeps) {
+  return {
+    async preValidation(request: FastifyRequest) {
+      requireScope(request.principal, route.scope);
+      parse(request);
+    },
+    async wsHandler(socket: WebSocket, request: FastifyRequest) {
+      using work = all.begin(request.principal, request.raw.socket);
+      const leasing = fleets.lease(request.principal);
+      leasing.catch(() => {});
+      const openFleet = async () => (await leasing).fleet;
+      try {
+        await route.socket?.({ ...parse(request), openFleet, socket, work });
+      } finally {
+        void leasing.then(
+          (lease) => lease[Symbol.dispose](),
+          () => {},
+        );
+      }
+    },
+  };
 }
 
 async function answer(

@@ -2,6 +2,7 @@ import type { Principal } from '@shellfleet/access';
 import type { Fleet } from '@shellfleet/client';
 import type { ErrorCode } from '@shellfleet/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
 import type { z } from 'zod';
 import type { NeededScope } from '../access/authorize.ts';
 import type { Work, WorkOptions } from '../streams/open-work.ts';
@@ -34,6 +35,16 @@ export interface Call<
   beginWork(options?: WorkOptions): Work;
   /** Keeps the fleet open until a promise has settled, also after the reply. */
   keepFleetFor(promise: Promise<unknown>): void;
+}
+
+/** A WebSocket with the parsed parts of its request, and its caller. */
+interface SocketCall<P extends Shape, Q extends Shape> {
+  params: Parsed<P>;
+  query: Parsed<Q>;
+  /** Opens the fleet of the caller. The socket's messages have to be received before it is there. */
+  openFleet(): Promise<Fleet>;
+  socket: WebSocket;
+  work: Work;
 }
 
 /** One reply of a route. */
@@ -74,6 +85,8 @@ export interface RouteDeclaration<P extends Shape, Q extends Shape, H extends Sh
   replies: Readonly<Record<number, Reply>>;
   /** Returns the JSON of the reply. Returns `reply` after it has sent something else. */
   handler(call: Call<P, Q, H, B>): Promise<unknown>;
+  /** Serves a connection that became a WebSocket, until it is closed. */
+  socket?(call: SocketCall<P, Q>): Promise<void>;
 }
 
 /** A declaration whose parts are no longer distinguished. */

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { Access, Principal, Validity } from '@shellfleet/access';
 import { stopping, unauthenticated } from '../problems/http-problem.ts';
 
@@ -12,6 +11,13 @@ export interface Work extends Disposable {
   endAfter(ms: number): void;
   /** Calls a function every 15 s, as long as the work goes on. */
   onKeepAlive(write: () => void): void;
+}
+
+/** The part of a response, or of the connection of a WebSocket, that work needs. */
+interface Connection {
+  readonly closed: boolean;
+  on(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
 }
 
 export interface WorkOptions {
@@ -38,7 +44,7 @@ export class OpenWork {
     return this.#stopping;
   }
 
-  begin(principal: Principal, response: ServerResponse, { goesOn = false }: WorkOptions = {}): Work {
+  begin(principal: Principal, response: Connection, { goesOn = false }: WorkOptions = {}): Work {
     const work = new OneWork(response, this.#access.validity(principal), goesOn, () => this.#open.delete(work));
     this.#open.add(work);
     this.#timer ??= setInterval(() => this.#keepAlive(), KEEP_ALIVE_MS).unref();
@@ -60,14 +66,14 @@ export class OpenWork {
 
 class OneWork implements Work {
   readonly #controller = new AbortController();
-  readonly #response: ServerResponse;
+  readonly #response: Connection;
   readonly #validity: Validity;
   readonly #onEnd: () => void;
   readonly goesOn: boolean;
   #keepAlive: () => void = () => {};
   #timeout: NodeJS.Timeout | undefined;
 
-  constructor(response: ServerResponse, validity: Validity, goesOn: boolean, onEnd: () => void) {
+  constructor(response: Connection, validity: Validity, goesOn: boolean, onEnd: () => void) {
     this.goesOn = goesOn;
     this.#response = response;
     this.#validity = validity;
