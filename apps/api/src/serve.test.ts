@@ -16,11 +16,14 @@ const tokens = new Map([
   ['reader', principalOf('reader', ['read'])],
 ]);
 let away = false;
+let otherFleet = false;
+let conflicts: string[];
 /** Answers the request with the key `slow`. */
 let slow: ((principal: Principal | undefined) => void) | undefined;
 const access: Access = {
   async authenticate(token) {
     if (away) throw new ShellfleetError('QUEUE_UNAVAILABLE', 'Redis gave no usable answer.');
+    if (otherFleet) throw new ShellfleetError('FLEET_CONFLICT', 'Another fleet is there.');
     if (token !== 'slow') return tokens.get(token);
     return new Promise((resolve) => {
       slow = resolve;
@@ -37,9 +40,11 @@ let lines: string[];
 
 async function start(config: Partial<Parameters<typeof createServer>[0]['config']> = {}): Promise<void> {
   lines = [];
+  conflicts = [];
   server = await createServer({
     ...{ access, fleet, connect: async () => fleet, version: '1.2.3' },
     config: { tls: undefined, host: '127.0.0.1', allowedHosts: [], corsOrigins: [], rateLimit: 1_000, ...config },
+    onOtherFleet: ({ message }) => void conflicts.push(message),
     log: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
   });
   url = `http://127.0.0.1:${await server.listen(0)}`;
@@ -60,6 +65,7 @@ async function statusFor(host: string): Promise<string> {
 beforeEach(() => start());
 afterEach(async () => {
   away = false;
+  otherFleet = false;
   slow = undefined;
   await server.close();
 });
@@ -124,6 +130,12 @@ describe('the server', () => {
     const reply = await get('/v1/me');
     expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1']);
     expect((await get('/healthz', {}, '')).status).toBe(200);
+  });
+
+  test('reports another fleet in its Redis, which it cannot serve', async () => {
+    otherFleet = true;
+    const reply = await get('/v1/me');
+    expect([reply.status, conflicts]).toEqual([503, ['Another fleet is there.']]);
   });
 
   test('answers to its own names only', async () => {

@@ -5,7 +5,8 @@ import rateLimit from '@fastify/rate-limit';
 import websocket from '@fastify/websocket';
 import { type Access, type ConnectFleet, Fleets, type Principal } from '@shellfleet/access';
 import type { Fleet } from '@shellfleet/client';
-import { type FastifyInstance, type FastifyRequest, fastify } from 'fastify';
+import { isShellfleetError } from '@shellfleet/protocol';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Logger } from 'pino';
 import type { WebSocket } from 'ws';
 import { type NeededScope, requireScope } from './access/authorize.ts';
@@ -38,6 +39,8 @@ export interface ServerDeps {
   config: Pick<ApiConfig, 'tls' | 'host' | 'allowedHosts' | 'corsOrigins' | 'rateLimit'>;
   version: string;
   log: Logger;
+  /** Called when Redis has another fleet now, so that this process can no longer serve the one that it has joined. */
+  onOtherFleet?(error: Error): void;
 }
 
 /** The HTTP API of a fleet. */
@@ -122,7 +125,14 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   };
 }
 
-function createApp({ config, log }: ServerDeps, check: (request: FastifyRequest) => Promise<void>): FastifyInstance {
+function createApp(
+  { config, log, onOtherFleet }: ServerDeps,
+  check: (request: FastifyRequest) => Promise<void>,
+): FastifyInstance {
+  const refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    if (isShellfleetError(error) && error.code === 'FLEET_CONFLICT') onOtherFleet?.(error);
+    return sendProblem(error, request, reply, log);
+  };
   const app = fastify({
     ...(config.tls === undefined ? {} : { https: config.tls }),
     logger: false,
@@ -137,14 +147,14 @@ function createApp({ config, log }: ServerDeps, check: (request: FastifyRequest)
     // No hook runs for a URL that cannot be decoded.
     frameworkErrors: (error, request, reply) =>
       void check(request).then(
-        () => sendProblem(error, request, reply, log),
-        (refusal: unknown) => sendProblem(refusal, request, reply, log),
+        () => refuse(error, request, reply),
+        (refusal: unknown) => refuse(refusal, request, reply),
       ),
   }) as unknown as FastifyInstance;
   // Bodies are JSON, but for the routes that read bytes.
   app.removeContentTypeParser('text/plain');
   app.decorateRequest('principal');
-  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply, log));
+  app.setErrorHandler(refuse);
   return app;
 }
 

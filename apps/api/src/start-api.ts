@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { openAccess } from '@shellfleet/access';
 import { Fleet } from '@shellfleet/client';
 import { ensureShellfleetError } from '@shellfleet/protocol';
-import { pino } from 'pino';
 import { type ApiConfig, ApiConfigError, readApiConfig } from './config/config.ts';
+import { openApiLog } from './log/open-api-log.ts';
 import { serveWatchers } from './metrics/serve-watchers.ts';
 import { type ApiServer, createServer } from './serve.ts';
 import { openApiTracing } from './tracing/open-tracing.ts';
@@ -39,7 +39,7 @@ function endWithoutSupervisor(): { becomeReady(): void } {
 }
 
 async function run(config: ApiConfig): Promise<void> {
-  const log = pino({ level: config.logLevel, formatters: { level: (label) => ({ level: label }) } });
+  const { log, flush } = openApiLog(config.logLevel);
   const tracing = openApiTracing(config.tracing, VERSION, log);
   const fleet = await Fleet.connect();
   const access = openAccess(fleet, { oidc: config.oidc, log });
@@ -50,6 +50,12 @@ async function run(config: ApiConfig): Promise<void> {
     config,
     version: VERSION,
     log,
+    // Whoever started the process starts another one, which joins the fleet that there is now.
+    onOtherFleet({ message }) {
+      log.fatal({ problem: message }, 'api.other-fleet');
+      flush();
+      process.exit(1);
+    },
   });
   const port = await listen(server, config);
   const url = `${config.tls === undefined ? 'http' : 'https'}://${toHost(config.host)}:${port}`;
@@ -66,6 +72,7 @@ async function run(config: ApiConfig): Promise<void> {
     await watchers?.close();
     await fleet.close();
     await tracing?.end(TRACES_MS);
+    flush();
     process.exit(0);
   };
   process.on('SIGTERM', () => void stop());
