@@ -57,10 +57,17 @@ function toOperation(route: Route, schemas: Json): Json {
 
 function toParameters(place: 'path' | 'query' | 'header', shape: Shape = {}, schemas: Json): Json[] {
   return Object.entries(shape).map(([name, schema]) => {
-    const { description, ...rest } = toSchema(schema, 'input', schemas);
+    const { description, ...rest } = toParameter(schema, schemas);
     const required = place === 'path' || !schema.safeParse(undefined).success;
     return { name, in: place, required, ...(description === undefined ? {} : { description }), schema: rest };
   });
+}
+
+/** Returns the schema of a parameter. A number of a query is accepted as any text, so its result is described. */
+function toParameter(schema: z.ZodType, schemas: Json): Json {
+  const given = toSchema(schema, 'input', schemas);
+  const isAny = !['type', 'enum', 'const', 'anyOf', 'oneOf', '$ref'].some((word) => word in given);
+  return isAny ? toSchema(schema, 'output', schemas) : given;
 }
 
 function toContent(body: z.ZodType | 'bytes', schemas: Json): Json {
