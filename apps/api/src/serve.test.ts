@@ -107,7 +107,7 @@ describe('the server', () => {
     });
     expect(await reply.json()).toEqual({
       type: 'urn:shellfleet:error:COMMAND_INVALID',
-      title: expect.stringContaining('Fix the request'),
+      title: 'Not Found',
       status: 404,
       detail: expect.stringContaining('no such path'),
       code: 'COMMAND_INVALID',

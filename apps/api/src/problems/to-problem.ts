@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { type ErrorCode, isShellfleetError, ShellfleetError } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { HttpProblem } from './http-problem.ts';
@@ -11,7 +12,7 @@ const RETRY_AFTER_S: Partial<Record<number, string>> = { 429: '1', 503: '1' };
 export const problemSchema = z
   .object({
     type: z.string().describe('`urn:shellfleet:error:` and the code.'),
-    title: z.string().describe("The caller's next step."),
+    title: z.string().describe("The caller's next step, or the name of the status."),
     status: z.number().int().describe('Status of the reply.'),
     detail: z.string().describe('A sentence for a person.'),
     code: z.string().describe('A code of docs/errors.md.'),
@@ -31,6 +32,8 @@ export function toProblem(thrown: unknown): ProblemReply {
   const error = toError(thrown);
   const { code, message, retryable, context, hint } = error;
   const status = error instanceof HttpProblem ? error.status : STATUSES[code];
+  // The hint of a code is about the SDK, which has no keys, paths and methods of HTTP.
+  const title = error instanceof HttpProblem ? (STATUS_CODES[status] ?? hint) : hint;
   const again = retryable ? RETRY_AFTER_S[status] : undefined;
   return {
     status,
@@ -39,7 +42,7 @@ export function toProblem(thrown: unknown): ProblemReply {
       ...(error instanceof HttpProblem ? error.headers : {}),
     },
     body: {
-      ...{ type: `urn:shellfleet:error:${code}`, title: hint, status, detail: message, code, retryable },
+      ...{ type: `urn:shellfleet:error:${code}`, title, status, detail: message, code, retryable },
       ...(Object.keys(context).length === 0 ? {} : { context }),
     },
   };
