@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { type ApiProcess, startApiProcess } from '../support/api-process.ts';
 import { isRoot } from '../support/host-leftovers.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
+import { toolModules } from '../support/tool-modules.ts';
 
 // The tests of the Python client, by Python's own runner, against a fleet and its API; and its examples.
 
@@ -16,7 +17,10 @@ let env: Record<string, string | undefined>;
 beforeAll(async () => {
   stack = await startFleet({
     slots: 40,
-    env: { SHELLFLEET_POLICIES: 'docker,host', ...(isRoot ? { SHELLFLEET_HOST_USER: '4731' } : {}) },
+    env: {
+      ...{ SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_TOOLS: toolModules('everyday') },
+      ...(isRoot ? { SHELLFLEET_HOST_USER: '4731' } : {}),
+    },
   });
   const { fleet, namespace } = stack;
   api = await startApiProcess(stack);

@@ -61,7 +61,7 @@ class Files:
             pass
 
     async def list(self, path: str) -> list[FileInfo]:
-        """Lists a directory, ordered by the bytes of the names, or all that matches `*`, `?`, `[a-z]` and `**`."""
+        """Lists a directory, ordered by the bytes of the names."""
         reply = await self._api.call("GET", self._path(path), query={"list": True})
         return [from_json(FileInfo, item) for item in reply["items"]]
 

@@ -175,8 +175,8 @@ class Task(TypedDict, total=False):
 
     id: str
     script: str | Sequence[str]
+    """Scripts that run in order, up to the first that does not succeed."""
     spec: SessionSpec
-    files: Mapping[str, str]
     setup: Sequence[str]
     outputs: Mapping[str, str]
     grade: str | Mapping[str, Any]

@@ -178,7 +178,7 @@ class Files:
         self._portal.call(self._files.write(path, content))
 
     def list(self, path: str) -> builtins.list[FileInfo]:
-        """Lists a directory, or with `*`, `?`, `[a-z]` or `**` everything that matches."""
+        """Lists a directory, ordered by the bytes of the names."""
         return self._portal.call(self._files.list(path))
 
     def stat(self, path: str) -> FileInfo:
