@@ -28,7 +28,11 @@ export async function startApiProcess(stack: TestFleet): Promise<ApiProcess> {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const ended = once(child, 'exit');
-  const [{ url }] = (await once(child, 'message')) as [{ url: string }];
+  const failed = ended.then(([code]) => {
+    throw new Error(`The API ended with ${code} before it was ready.`);
+  });
+  failed.catch(() => {});
+  const [{ url }] = (await Promise.race([once(child, 'message'), failed])) as [{ url: string }];
   return {
     ...{ url, env, command: [process.execPath, ...args] },
     async [Symbol.asyncDispose]() {

@@ -202,7 +202,7 @@ class Following(unittest.IsolatedAsyncioTestCase):
     async def test_loses_and_doubles_no_event_wherever_the_connection_breaks(self) -> None:
         length = len(self.chunks_after(None))
         no_wait = patch("shellfleet._http.follow._FIRST_DELAY_S", 0), patch("shellfleet._http.api._FIRST_DELAY_S", 0)
-        for cut in range(0, length, 3):
+        for cut in range(0, length, 7):
 
             async def first(request: Received, cut: int = cut) -> None:
                 await raw(self.chunks_after(None)[:cut])(request)
