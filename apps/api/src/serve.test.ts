@@ -86,9 +86,7 @@ describe('the server', () => {
     const [none, wrong] = await Promise.all([get('/v1/me', {}, ''), get('/v1/me', {}, 'wrong')]);
     expect([none.status, wrong.status]).toEqual([401, 401]);
     expect([none, wrong].map(({ headers }) => headers.get('www-authenticate'))).toEqual(['Bearer', 'Bearer']);
-    const problem = await none.json();
-    expect(problem).toEqual(await wrong.json());
-    expect(problem).toMatchObject({ code: 'UNAUTHORIZED', title: expect.stringContaining('shellfleet keys create') });
+    expect(await none.json()).toEqual(await wrong.json());
   });
 
   test('refuses a caller without the scope that a path needs', async () => {

@@ -20,10 +20,7 @@ export function requireScope({ scopes }: Principal, needed: NeededScope): void {
   const wanted = scopesOf(needed);
   if (wanted.length === 0 || wanted.some((scope) => scopes.has(scope))) return;
   const message = `This key does not have the scope ${wanted.join(' or ')}.`;
-  throw new HttpProblem(403, 'UNAUTHORIZED', message, {
-    context: { scopes: wanted },
-    nextStep: 'Use a key with the scope; `shellfleet keys create --scopes` makes one.',
-  });
+  throw new HttpProblem(403, 'UNAUTHORIZED', message, { context: { scopes: wanted } });
 }
 
 /** Returns the scopes of which one is sufficient. Empty if every key is. */

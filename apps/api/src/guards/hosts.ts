@@ -5,7 +5,5 @@ import { HttpProblem } from '../problems/http-problem.ts';
 export function requireOwnHost(header: string | undefined, allowed: AllowedHosts): void {
   if (isOwnHost(header, allowed)) return;
   const message = 'The server does not answer to this Host. SHELLFLEET_API_ALLOWED_HOSTS lists further names.';
-  throw new HttpProblem(421, 'UNAUTHORIZED', message, {
-    nextStep: 'Address the server by its own name, or let its operator list this one.',
-  });
+  throw new HttpProblem(421, 'UNAUTHORIZED', message);
 }

@@ -4,39 +4,24 @@ import { type ErrorCode, ShellfleetError } from '@shellfleet/protocol';
 export class HttpProblem extends ShellfleetError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly #nextStep: string | undefined;
 
   constructor(
     status: number,
     code: ErrorCode,
     message: string,
-    options: {
-      headers?: Record<string, string>;
-      context?: Record<string, unknown>;
-      retryable?: boolean;
-      /** The caller's next step, if it is not that of the code. */
-      nextStep?: string;
-    } = {},
+    options: { headers?: Record<string, string>; context?: Record<string, unknown>; retryable?: boolean } = {},
   ) {
-    const { headers = {}, context = {}, retryable, nextStep } = options;
+    const { headers = {}, context = {}, retryable } = options;
     super(code, message, context, retryable === undefined ? {} : { retryable });
     this.status = status;
     this.headers = headers;
-    this.#nextStep = nextStep;
-  }
-
-  override get hint(): string {
-    return this.#nextStep ?? super.hint;
   }
 }
 
 /** Returns the problem of a request without a key that works. The text does not tell what is wrong with the key. */
 export function unauthenticated(): HttpProblem {
   const message = 'Give an API key that works: Authorization: Bearer <key>.';
-  return new HttpProblem(401, 'UNAUTHORIZED', message, {
-    headers: { 'www-authenticate': 'Bearer' },
-    nextStep: 'Present a key; `shellfleet keys create` makes one.',
-  });
+  return new HttpProblem(401, 'UNAUTHORIZED', message, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
 /** Returns the problem of every request, and of every wait, while the server stops. */
@@ -45,6 +30,5 @@ export function stopping(): HttpProblem {
   return new HttpProblem(503, 'QUEUE_UNAVAILABLE', message, {
     headers: { 'retry-after': '1', connection: 'close' },
     retryable: true,
-    nextStep: 'Repeat the request; the same idempotency key makes that safe.',
   });
 }
