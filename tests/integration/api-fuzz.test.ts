@@ -31,6 +31,7 @@ beforeAll(async () => {
   const session = await fleet.session('known');
   const command = await session.submit('echo hi');
   await command.result();
+  await session.files.write('/known', 'text');
   await fleet.batches.submit([{ id: 'task', script: 'true' }], { name: 'nightly' });
   known = { sessions: ['known', 'other'], commands: [command.id], batches: ['nightly'] };
 });

@@ -21,7 +21,10 @@ const KINDS = {
   410: { meaning: 'It has expired.', code: 'RESULT_EXPIRED' },
   413: { meaning: 'The body is too large.', code: 'COMMAND_INVALID' },
   415: { meaning: 'The route reads no body of this media type.', code: 'COMMAND_INVALID' },
+  416: { meaning: 'The file has no such range.', code: 'COMMAND_INVALID' },
+  421: { meaning: 'The `Host` of the request is not one of this server.', code: 'UNAUTHORIZED' },
   422: { meaning: 'The request cannot be done as it is; `code` tells why.', code: 'IDEMPOTENCY_CONFLICT' },
+  426: { meaning: 'The path is for WebSockets.', code: 'COMMAND_INVALID' },
   429: { meaning: 'The key makes too many requests, or its tenant has reached a quota.', code: 'QUOTA_EXCEEDED' },
   500: { meaning: 'The server failed.', code: 'INTERNAL' },
   503: { meaning: 'Redis or a host is out of reach, or this server stops.', code: 'QUEUE_UNAVAILABLE' },
@@ -29,8 +32,8 @@ const KINDS = {
 type ProblemStatus = keyof typeof KINDS;
 
 /** Returns the replies about errors that a route can have, as references to the components below. */
-export function problemReplies({ scope, params, body }: Route): Json {
-  const statuses: ProblemStatus[] = [400, 401, 429, 500, 503];
+export function problemReplies({ scope, params, body, problems = [] }: Route): Json {
+  const statuses: ProblemStatus[] = [400, 401, 421, 429, 500, 503, ...problems];
   if (scope !== 'any') statuses.push(403);
   if (params !== undefined || body !== undefined) statuses.push(404, 409, 410);
   if (body !== undefined) statuses.push(413, 415, 422);

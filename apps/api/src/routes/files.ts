@@ -30,6 +30,8 @@ const FILE_HEADERS = {
   'content-disposition': 'Name under which a browser stores the file.',
 };
 
+const NOT_MODIFIED = { description: 'The client has this version of the file.' };
+
 const read = route({
   method: 'GET',
   path: PATH,
@@ -60,8 +62,9 @@ const read = route({
       type: BYTES,
       headers: { 'content-range': 'Place in the file.', ...FILE_HEADERS },
     },
-    304: { description: 'The client has this version of the file.' },
+    304: NOT_MODIFIED,
   },
+  problems: [416],
   async handler(call) {
     const { params, query, headers, fleet, reply, beginWork } = call;
     const { files } = await findSession(fleet, params.id);
@@ -86,7 +89,12 @@ const head = route({
   summary: 'Returns the headers of a file',
   params,
   headers: conditions,
-  replies: { 200: { description: 'The headers that a GET has.', headers: FILE_HEADERS } },
+  replies: {
+    200: { description: 'The headers that a GET has.', headers: FILE_HEADERS },
+    206: { description: 'The headers that a GET of the range has.', headers: FILE_HEADERS },
+    304: NOT_MODIFIED,
+  },
+  problems: [416],
   async handler(call) {
     return sendFile(call, (await findSession(call.fleet, call.params.id)).files);
   },

@@ -83,6 +83,8 @@ export interface RouteDeclaration<P extends Shape, Q extends Shape, H extends Sh
   bodyLimit?: number;
   /** Replies by status. Those of errors are added. */
   replies: Readonly<Record<number, Reply>>;
+  /** Statuses of errors that other routes do not have. */
+  problems?: readonly (416 | 426)[];
   /** Returns the JSON of the reply. Returns `reply` after it has sent something else. */
   handler(call: Call<P, Q, H, B>): Promise<unknown>;
   /** Serves a connection that became a WebSocket, until it is closed. */

@@ -21,6 +21,7 @@ const terminal = route({
     term: z.string().max(64).optional().describe('`TERM` of the programs. Default: xterm-256color.'),
   },
   replies: { 101: { description: 'The connection is a WebSocket from here on.' } },
+  problems: [426],
   async handler() {
     const message = 'Connect to this path with a WebSocket of the subprotocol shellfleet.terminal.v1.';
     throw new HttpProblem(426, 'COMMAND_INVALID', message, { headers: { upgrade: 'websocket' } });
