@@ -216,6 +216,39 @@ describe('a key of another tenant', () => {
   });
 });
 
+describe('a WebSocket', () => {
+  /** Returns the status of a handshake, and the subprotocol that the server has chosen. */
+  const handshake = (headers: RequestHeaders, query = '') =>
+    new Promise<[number | undefined, string | undefined]>((resolve, reject) => {
+      const upgrade = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+      request(`${plain.url}/v1/sessions/first/terminal${query}`, {
+        agent: false,
+        headers: { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', ...headers },
+      })
+        .on('response', (reply) => resolve([reply.resume().statusCode, undefined]))
+        .on('upgrade', ({ statusCode, headers: chosen }, socket) => {
+          socket.destroy();
+          resolve([statusCode, chosen['sec-websocket-protocol']]);
+        })
+        .on('error', reject)
+        .end();
+    });
+  const toProtocols = (key: string) => ({
+    'sec-websocket-protocol': `shellfleet.terminal.v1, shellfleet.bearer.${key}`,
+  });
+
+  test('needs a key with its scope, also as a subprotocol, which is not sent back', async () => {
+    const [working, reading] = await Promise.all([createKey(['submit']), createKey(['read', 'approve', 'admin'])]);
+    const wrong = `${working.slice(0, -43)}${'x'.repeat(43)}`;
+    for (const headers of [{}, toProtocols(''), toProtocols(wrong), toAuthorization(wrong)])
+      expect(await handshake(headers), JSON.stringify(headers)).toEqual([401, undefined]);
+    expect(await handshake({}, `?access_token=${working}`)).toEqual([401, undefined]);
+    expect(await handshake(toProtocols(reading))).toEqual([403, undefined]);
+    expect(await handshake({ ...toProtocols(working), host: 'evil.example' })).toEqual([421, undefined]);
+    expect(await handshake(toProtocols(working))).toEqual([101, 'shellfleet.terminal.v1']);
+  });
+});
+
 describe('a web page', () => {
   /** Sends a request under another name of the server. */
   const statusUnder = (server: ApiProcess, host: string, path: string, headers: RequestHeaders = {}) =>
