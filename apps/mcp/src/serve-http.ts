@@ -12,14 +12,12 @@ import type { StdioIdentity } from './connections/stdio-connection.ts';
 import { admitRequest, MCP_PATH, type RefusedRequest } from './http/admit-request.ts';
 import { type HttpSettings, requireSafeAddress } from './http/http-settings.ts';
 import { createMcpServer } from './server/create-server.ts';
-import type { McpSettings } from './settings.ts';
+import { inShort, type McpSettings, MESSAGE_BYTES } from './settings.ts';
 
 // MCP-HTTP-1. Every request is checked by itself (Host, origin, key), and served by a server object of its own. Nothing
 //     is kept between requests, so any server of the fleet can answer the next one.
 // MCP-HTTP-2. A response ends within a second after its key was revoked.
 
-/** The largest body of a request: a file of `write_file` in base64, above all. */
-const BODY_BYTES = 8 * 2 ** 20;
 /** Headers of every response. Output of sessions is untrusted. */
 const SAFE_HEADERS = {
   'x-content-type-options': 'nosniff',
@@ -42,8 +40,8 @@ export async function serveMcpOverHttp(
   await using fleets = new Fleets((identity) => Fleet.connect({ ...connect, ...identity }));
   const log = { warn: ({ err }: { err: unknown }, event: string) => settings.log(`${event}: ${String(err)}`) };
   const access = openAccess(fleet, { oidc: http.oidc, log });
-  const onerror = (error: Error) => settings.log(`A request failed: ${error.message}`);
-  const limits = { maxRequestBodySize: BODY_BYTES, onerror };
+  const onerror = (error: Error) => settings.log(`A request failed or was refused: ${inShort(error)}`);
+  const limits = { maxRequestBodySize: MESSAGE_BYTES, onerror };
   const handler = createMcpHandler(({ era, authInfo }) => createMcpServer(connectionOf(authInfo), era), limits);
   const answer = toNodeHandler(handler, limits);
   const serve = async (request: IncomingMessage & { auth?: AuthInfo }, response: ServerResponse) => {

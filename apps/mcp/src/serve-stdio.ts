@@ -2,10 +2,7 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import { withResolvers } from '@shellfleet/concurrency';
 import { StdioConnection, type StdioIdentity } from './connections/stdio-connection.ts';
 import { createMcpServer } from './server/create-server.ts';
-import type { McpSettings } from './settings.ts';
-
-/** The largest message of a client, in bytes: a file of `write_file` in base64, above all. */
-const MESSAGE_BYTES = 16 * 2 ** 20;
+import { inShort, type McpSettings, MESSAGE_BYTES } from './settings.ts';
 
 /**
  * Serves MCP on stdin and stdout until the client closes stdin or the signal aborts. Commands that run then continue.
@@ -18,7 +15,7 @@ export async function serveMcpOverStdio(
   await using connection = new StdioConnection(settings, identity);
   const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MESSAGE_BYTES });
   const ended = withResolvers<void>();
-  const onerror = (error: Error) => settings.log(`The client sent what is not MCP: ${error.message}`);
+  const onerror = (error: Error) => settings.log(`The connection failed, or a message was no MCP: ${inShort(error)}`);
   const handle = serveStdio(({ era }) => createMcpServer(connection, era), { transport, onerror });
   const close = transport.onclose;
   transport.onclose = () => {

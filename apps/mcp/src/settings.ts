@@ -14,6 +14,14 @@ export interface McpSettings {
   log(line: string): void;
 }
 
+/** The largest message of a client, in bytes: a file of `write_file` in base64, above all. */
+export const MESSAGE_BYTES = 8 * 2 ** 20;
+
+const MOST_SHOWN = 300;
+
+/** Returns the beginning of an error's message. Errors of the protocol quote what the client sent. */
+export const inShort = ({ message }: Error): string => message.replaceAll(/\s+/g, ' ').slice(0, MOST_SHOWN);
+
 /** Bounds of the output that a model reads: the sizes of Codex, with the end of the output, where most errors are. */
 export const MODEL_OUTPUT = { ...OUTPUT_PROFILES.codex, keep: 'head-tail' } as const;
 
