@@ -1,7 +1,7 @@
-import { createHook } from 'node:async_hooks';
 import type { Fleet } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setClientStage } from '../support/client-stage.ts';
+import { countTimers } from '../support/count-timers.ts';
 import { type OwnRedis, startOwnRedis } from '../support/own-redis.ts';
 import { until, untilFound } from '../support/until.ts';
 
@@ -15,16 +15,6 @@ afterAll(() => own[Symbol.asyncDispose]());
 async function clientConnections(): Promise<string[]> {
   const list = (await own.redis.client('LIST')) as string;
   return list.split('\n').filter((line) => /name=shellfleet-(producer|feeds)/.test(line));
-}
-
-/** Counts the timers of this process that are set from now on and still run, those without a reference included. */
-function countTimers(): { running(): number } & Disposable {
-  const running = new Set<number>();
-  const hook = createHook({
-    init: (id, type) => void (type === 'Timeout' && running.add(id)),
-    destroy: (id) => void running.delete(id),
-  }).enable();
-  return { running: () => running.size, [Symbol.dispose]: () => void hook.disable() };
 }
 
 /** Counts the calls of Redis that `act` causes. */

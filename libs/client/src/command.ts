@@ -34,6 +34,11 @@ export interface FollowOptions {
    * @default true
    */
   follow?: boolean | undefined;
+  /**
+   * Whether chunks of output have their `text`. With `false` it may be empty, and many readers cost less.
+   * @default true
+   */
+  text?: boolean | undefined;
 }
 
 /** What is known about a command now. */

@@ -1,8 +1,9 @@
-import type { Command, Session, SessionEvent } from '@shellfleet/client';
+import type { Command, Fleet, Session, SessionEvent } from '@shellfleet/client';
 import { resultSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
-import { outputDataSchema, toOutputData } from '../streams/output-data.ts';
+import { outputDataSchema, toOutputData, toOutputEvent } from '../streams/output-data.ts';
 import { type ServerEvent, sendEvents } from '../streams/send-events.ts';
+import { SharedEvents } from '../streams/shared-events.ts';
 import { requireCommand } from './commands.ts';
 import { after, commandPart, lastEventId, sessionPart } from './parts.ts';
 import { route } from './route.ts';
@@ -12,6 +13,7 @@ import { findSession } from './sessions.ts';
 const END = 'end';
 const resuming = { headers: { 'last-event-id': lastEventId }, query: { after } };
 const nothingLeft = { description: 'The client has all events.' };
+const ends = new SharedEvents<Fleet>();
 const EVENT_STREAM = 'text/event-stream';
 
 const ofCommand = route({
@@ -37,7 +39,7 @@ const ofCommand = route({
     const command = await requireCommand(fleet, params.id);
     const from = headers['last-event-id'] ?? query.after;
     if (from === END) return reply.code(204).send();
-    return sendEvents(call, (signal) => eventsOf(command, from, signal));
+    return sendEvents(call, (signal) => eventsOf(fleet, command, from, signal));
   },
 });
 
@@ -72,7 +74,7 @@ const ofSession = route({
     const from = headers['last-event-id'] ?? query.after;
     if (from !== undefined && (await hasNothingAfter(session, from))) return reply.code(204).send();
     return sendEvents(call, async function* (signal) {
-      for await (const event of session.events({ after: from, signal }))
+      for await (const event of session.events({ after: from, signal, text: false }))
         yield { id: event.id, type: event.type, data: toData(event) };
     });
   },
@@ -80,10 +82,15 @@ const ofSession = route({
 
 export const eventRoutes = [ofCommand, ofSession];
 
-async function* eventsOf(command: Command, from: string | undefined, signal: AbortSignal): AsyncGenerator<ServerEvent> {
-  for await (const chunk of command.output({ after: from, signal }))
-    yield { id: chunk.id, type: 'command.output', data: toOutputData(chunk) };
-  yield { id: END, type: 'command.completed', data: await command.result({ signal }) };
+async function* eventsOf(
+  fleet: Fleet,
+  command: Command,
+  from: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  for await (const chunk of command.output({ after: from, signal, text: false })) yield toOutputEvent(chunk);
+  const result = await command.result({ signal });
+  yield ends.share(fleet, command.id, () => ({ id: END, type: 'command.completed', data: result }));
 }
 
 /** Tells whether a session is closed, and the event that a client has was the last one. */

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { OutputChunk } from '@shellfleet/client';
 import { STREAM_NAMES } from '@shellfleet/protocol';
 import { z } from 'zod';
+import type { ServerEvent } from './send-events.ts';
 
 /** A piece of output in an event. The bytes of all pieces of a stream, in their order, are its output. */
 export const outputDataSchema = z
@@ -21,4 +22,17 @@ export function toOutputData({ stream, seq, data, omittedBytes }: OutputChunk): 
     ...{ stream, seq, data: bytes.toString(encoding), encoding },
     ...(omittedBytes === undefined ? {} : { omittedBytes }),
   };
+}
+
+const events = new WeakMap<Uint8Array, ServerEvent>();
+
+/** Returns the event of a piece of output, the same for all streams with this piece. */
+export function toOutputEvent(chunk: OutputChunk): ServerEvent {
+  const { id, data, omittedBytes } = chunk;
+  const make = (): ServerEvent => ({ id, type: 'command.output', data: toOutputData(chunk) });
+  // How many bytes are missing before a piece depends on where its reader began.
+  if (omittedBytes !== undefined) return make();
+  const made = events.get(data) ?? make();
+  events.set(data, made);
+  return made;
 }

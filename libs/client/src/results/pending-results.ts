@@ -1,5 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import { abortable, type SharedTimer, withResolvers } from '@shellfleet/concurrency';
+import { abortable, SharedRounds, type SharedTimer, withResolvers } from '@shellfleet/concurrency';
 import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
@@ -94,6 +94,7 @@ export class PendingResults {
   readonly #redis: Redis;
   readonly #history: Pick<RedisHistory, 'changes'>;
   readonly #pending = new Map<string, Pending>();
+  readonly #looks = new SharedRounds((name) => this.#lookAtOne(name));
   readonly #timer: SharedTimer;
   readonly #onTimer = () => void this.look().catch(() => {});
   #looking = false;
@@ -163,19 +164,9 @@ export class PendingResults {
     await this.look();
   }
 
+  /** Reads the records of some entries, and settles those that have ended. The waits on an entry share a reading. */
   async lookAt(some: readonly Pending[]): Promise<void> {
-    await Promise.all(
-      some.map(async (pending) => {
-        const { keys, entryId } = pending;
-        const { changes } = this.#history;
-        const record = await readRecord(this.#redis, keys, entryId);
-        if (pending.settled !== undefined) return;
-        if (record === undefined) return this.#recover(pending);
-        pending.redisChanges = changes;
-        if (record.state === 'ended')
-          await this.#settleWith(pending, () => readResult(this.#redis, keys, entryId, record.event));
-      }),
-    );
+    await Promise.all(some.map(({ keys, entryId }) => this.#looks.run(nameOf(keys.session, entryId))));
   }
 
   /** Settles all present and later entries with the error. */
@@ -184,6 +175,19 @@ export class PendingResults {
     this.#timer.remove(this.#onTimer);
     for (const pending of this.#pending.values()) pending.settle({ type: 'error', error });
     this.#pending.clear();
+  }
+
+  async #lookAtOne(name: string): Promise<void> {
+    const pending = this.#pending.get(name);
+    if (pending === undefined) return;
+    const { keys, entryId } = pending;
+    const { changes } = this.#history;
+    const record = await readRecord(this.#redis, keys, entryId);
+    if (pending.settled !== undefined) return;
+    if (record === undefined) return this.#recover(pending);
+    pending.redisChanges = changes;
+    if (record.state === 'ended')
+      await this.#settleWith(pending, () => readResult(this.#redis, keys, entryId, record.event));
   }
 
   async #recover(pending: Pending): Promise<void> {

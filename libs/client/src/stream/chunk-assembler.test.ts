@@ -26,6 +26,13 @@ describe('assembled text', () => {
     },
   );
 
+  test('is left empty, and the data is not, for a reader without text', () => {
+    const assembler = new ChunkAssembler(undefined, false);
+    const chunk = assembler.push('1-0', entry(0, bytes.subarray(0, 2)));
+    expect(chunk).toMatchObject({ text: '', data: bytes.subarray(0, 2) });
+    expect(assembler.end('2-0', { stdout: 2, stderr: 0 })).toEqual([]);
+  });
+
   test('keeps a split character of stdout apart from stderr', () => {
     const assembler = new ChunkAssembler();
     const euro = encode('€');

@@ -21,12 +21,14 @@ export class ChunkAssembler {
   /** The next raw offset of each stream. Undefined after a resumption, until the next event of the stream sets it. */
   readonly #next: { [name in StreamName]: number | undefined };
   readonly #decoders: { [name in StreamName]: TextDecoder } = { stdout: createDecoder(), stderr: createDecoder() };
+  readonly #hasText: boolean;
   #seq = 0;
   /** Whether a rule has blocked the output, so that bytes counted from here on are withheld. */
   isBlocked = false;
 
-  constructor(known: { [name in StreamName]: number | undefined } = { stdout: 0, stderr: 0 }) {
+  constructor(known: { [name in StreamName]: number | undefined } = { stdout: 0, stderr: 0 }, hasText = true) {
     this.#next = { ...known };
+    this.#hasText = hasText;
   }
 
   push(id: string, entry: StoredChunk): OutputChunk {
@@ -47,7 +49,7 @@ export class ChunkAssembler {
   /** Continues after an event that the reader already has. */
   resumeAfter(entry: StoredChunk): void {
     this.#next[entry.stream] = entry.rawTo;
-    this.#decoders[entry.stream].decode(entry.data, { stream: true });
+    if (this.#hasText) this.#decoders[entry.stream].decode(entry.data, { stream: true });
   }
 
   /** Begins again at offset 0, because the command starts or starts again. */
@@ -81,9 +83,13 @@ export class ChunkAssembler {
     omittedBecause: OmittedBecause,
   ): OutputChunk {
     this.#seq = seq + 1;
-    const before = omittedBytes > 0 ? this.#flush(stream) : '';
-    const text = before + this.#decoders[stream].decode(data, { stream: true });
+    const text = this.#hasText ? this.#decode(stream, data, omittedBytes > 0) : '';
     return { id, stream, seq, data, text, ...(omittedBytes > 0 ? { omittedBytes, omittedBecause } : {}) };
+  }
+
+  #decode(stream: StreamName, data: Uint8Array, isAfterGap: boolean): string {
+    const before = isAfterGap ? this.#flush(stream) : '';
+    return before + this.#decoders[stream].decode(data, { stream: true });
   }
 
   #flush(stream: StreamName): string {

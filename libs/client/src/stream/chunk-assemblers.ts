@@ -15,21 +15,23 @@ export class ChunkAssemblers {
    * count from its next chunk on.
    */
   #mayKnowMore: boolean;
+  readonly #hasText: boolean;
 
-  constructor(resumed: boolean) {
+  constructor(resumed: boolean, hasText: boolean) {
     this.#mayKnowMore = resumed;
+    this.#hasText = hasText;
   }
 
   begin(entryId: string): void {
     this.#ended.delete(entryId);
-    this.#all.set(entryId, new ChunkAssembler());
+    this.#all.set(entryId, new ChunkAssembler(undefined, this.#hasText));
   }
 
   of(entryId: string): ChunkAssembler {
     const known = this.#all.get(entryId);
     if (known !== undefined) return known;
     const from = this.#mayKnowMore ? undefined : 0;
-    const assembler = new ChunkAssembler({ stdout: from, stderr: from });
+    const assembler = new ChunkAssembler({ stdout: from, stderr: from }, this.#hasText);
     this.#all.set(entryId, assembler);
     this.end(entryId);
     return assembler;

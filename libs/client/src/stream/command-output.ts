@@ -1,4 +1,4 @@
-import { type EntryRecord, readRecord, readStoredEvent } from '@shellfleet/mailbox';
+import { type EntryRecord, readRecord, readStoredEvent, type StoredEvent } from '@shellfleet/mailbox';
 import {
   decodeStoredChunk,
   type OutputChunk,
@@ -10,6 +10,7 @@ import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { resultExpired } from '../results/read-result.ts';
 import { ChunkAssembler, type RawOffsets } from './chunk-assembler.ts';
+import { SharedReads } from './shared-reads.ts';
 import type { StreamContext } from './stream-reader.ts';
 import { isBefore, type Position, StreamReader } from './stream-reader.ts';
 
@@ -25,9 +26,10 @@ export async function* followOutput(
   entryId: string,
   position: Position,
 ): AsyncGenerator<OutputChunk> {
-  let assembler = new ChunkAssembler();
+  const { text } = position;
+  let assembler = new ChunkAssembler(undefined, text);
   for await (const step of followEntries(context, keys, entryId, position)) {
-    if (step.type === 'resumed') assembler = toAssembler(step.last);
+    if (step.type === 'resumed') assembler = toAssembler(step.last, text);
     else if (step.type === 'restarted') assembler.restart();
     else if (step.type === 'output') yield assembler.push(step.id, step.entry);
     else if (step.type === 'ended') yield* assembler.end(step.id, step.stored);
@@ -58,7 +60,12 @@ export async function* followEntries(
   using wake = await context.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) =>
     retryWhileRedisIsDown(call, signal, { errorReplies: 'throw', waitBeforeRetry: () => wake.next(signal) });
-  const look = () => read(() => findRecord(context.redis, keys, entryId));
+  const reads = SharedReads.of(context.redis);
+  const look = async () => {
+    const found = await read(() => reads.record(keys, entryId));
+    if (found === undefined) throw resultExpired(toCommandId(keys.session, entryId));
+    return found;
+  };
 
   let record = await look();
   while (record.state === 'waiting') {
@@ -86,7 +93,7 @@ export async function* followEntries(
         yield { type: 'completed', result: entry.data.toString('utf8') };
         if (late === undefined) return yield { type: 'ended', id: entry.id, stored: (await look()).stored };
       }
-      const output = entry.type === 'command.output' ? decodeStoredChunk(entry.data) : undefined;
+      const output = entry.type === 'command.output' ? decodeOnce(entry) : undefined;
       if (output !== undefined) yield { type: 'output', id: entry.id, entry: output };
       if (entry.id === late?.id) return yield { type: 'ended', id: entry.id, stored: late.stored };
     }
@@ -105,6 +112,14 @@ export async function* followEntries(
   }
 }
 
+const decoded = new WeakMap<StoredEvent, StoredChunk | undefined>();
+
+/** Decodes the output in an event, once for all readers that share the event. */
+function decodeOnce(event: StoredEvent): StoredChunk | undefined {
+  if (!decoded.has(event)) decoded.set(event, decodeStoredChunk(event.data));
+  return decoded.get(event);
+}
+
 /** Reads the event of a chunk. Returns undefined when it is gone, null when it is no output of this command. */
 async function readStoredChunk(redis: Redis, keys: SessionKeys, entryId: string, id: string) {
   const entry = await readStoredEvent(redis, keys, id);
@@ -114,11 +129,11 @@ async function readStoredChunk(redis: Redis, keys: SessionKeys, entryId: string,
 }
 
 /** Returns the assembler for a reader that has received everything up to `last`. */
-function toAssembler(last: StoredChunk | null | undefined): ChunkAssembler {
+function toAssembler(last: StoredChunk | null | undefined, hasText: boolean | undefined): ChunkAssembler {
   // The position of the reader is unknown. The count of missing bytes starts at the beginning, so it is never too
   // small.
-  if (last === undefined) return new ChunkAssembler();
-  const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined });
+  if (last === undefined) return new ChunkAssembler(undefined, hasText);
+  const assembler = new ChunkAssembler({ stdout: undefined, stderr: undefined }, hasText);
   if (last !== null) assembler.resumeAfter(last);
   return assembler;
 }

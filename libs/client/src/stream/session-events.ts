@@ -26,7 +26,7 @@ export async function* followEvents(
   context: StreamContext & OpenerContext,
   keys: SessionKeys,
   generation: string,
-  { after, signal, follow = true }: Position,
+  { after, signal, follow = true, text = true }: Position,
 ): AsyncGenerator<SessionEvent> {
   using wake = await context.feeds.follow(keys.feed);
   const read = <T>(call: () => Promise<T>) =>
@@ -37,7 +37,7 @@ export async function* followEvents(
   };
   // The number of a generation is the time of its beginning, so none of its events has a lower id.
   const reader = new StreamReader(context.redis, keys, after === undefined ? generation : `(${after}`);
-  const assemblers = new ChunkAssemblers(after !== undefined);
+  const assemblers = new ChunkAssemblers(after !== undefined, text);
   let ended = false;
   for (;;) {
     signal?.throwIfAborted();

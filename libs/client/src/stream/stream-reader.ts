@@ -1,9 +1,9 @@
-import { readStream, type StoredEvent } from '@shellfleet/mailbox';
+import type { StoredEvent } from '@shellfleet/mailbox';
 import { parseOrThrow, type SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import pLimit, { type LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import type { Feeds } from '../connection/feeds.ts';
+import { SharedReads } from './shared-reads.ts';
 
 export interface StreamContext {
   readonly redis: Redis;
@@ -14,17 +14,12 @@ export interface Position {
   after: string | undefined;
   signal?: AbortSignal | undefined;
   follow?: boolean | undefined;
+  text?: boolean | undefined;
 }
 
 const PAGE_BYTES = 2_097_152;
 const FEWEST_ENTRIES = 16;
-const MOST_ENTRIES = 1_000;
-
-/**
- * Most pages that are read at once. The last of a thousand replies would miss its deadline and break the connection.
- */
-const PAGES_AT_ONCE = 8;
-const limits = new WeakMap<Redis, LimitFunction>();
+const MOST_ENTRIES = 1_024;
 
 const cursorSchema = z
   .string('must be a string')
@@ -42,30 +37,29 @@ export function isBefore(a: string, b: string): boolean {
 
 /** Reads a session's stream in pages of about the same size in bytes. */
 export class StreamReader {
-  readonly #redis: Redis;
+  readonly #reads: SharedReads;
   readonly #keys: SessionKeys;
-  readonly #limit: LimitFunction;
   #from: string;
   #count = FEWEST_ENTRIES;
 
   /** Creates a reader that begins at the id `from`, or after the id if `from` begins with `(`. */
   constructor(redis: Redis, keys: SessionKeys, from: string) {
-    this.#redis = redis;
+    this.#reads = SharedReads.of(redis);
     this.#keys = keys;
     this.#from = from;
-    this.#limit = limits.get(redis) ?? pLimit(PAGES_AT_ONCE);
-    limits.set(redis, this.#limit);
   }
 
   /** Returns the next page. The page is empty when there are no more events now. */
   async page(): Promise<StoredEvent[]> {
-    const entries = await this.#limit(() => readStream(this.#redis, this.#keys, this.#from, this.#count));
+    const entries = await this.#reads.page(this.#keys, this.#from, this.#count);
     const last = entries.at(-1);
     if (last === undefined) return entries;
     this.#from = `(${last.id}`;
     const bytes = entries.reduce((total, entry) => total + entry.data.byteLength, 0);
     const fitting = Math.floor(PAGE_BYTES / Math.max(1, bytes / entries.length));
-    this.#count = Math.min(MOST_ENTRIES, Math.max(FEWEST_ENTRIES, fitting));
+    const count = Math.min(MOST_ENTRIES, Math.max(FEWEST_ENTRIES, fitting));
+    // Readers whose pages had slightly other events ask for the same pages, and so share them.
+    this.#count = 2 ** Math.floor(Math.log2(count));
     return entries;
   }
 }

@@ -11,7 +11,12 @@ export interface StoredEvent {
 }
 
 /** Reads up to `count` events from the id `from` on, or after it if it has the prefix `(`. Throws QUEUE_UNAVAILABLE. */
-export async function readStream(redis: Redis, keys: SessionKeys, from: string, count: number): Promise<StoredEvent[]> {
+export async function readStream(
+  redis: Redis,
+  keys: Pick<SessionKeys, 'stream'>,
+  from: string,
+  count: number,
+): Promise<StoredEvent[]> {
   const reply = await redis.xrangeBuffer(keys.stream, from, '+', 'COUNT', count).catch(throwQueueError);
   return reply.map(([id, fields]) => toStoredEvent(id, fields));
 }
