@@ -2,15 +2,17 @@
 
 import asyncio
 import contextlib
+import io
 import unittest
 from collections.abc import AsyncGenerator
 from unittest.mock import patch
 
-from scripted import Received, answer, problem, raw, scripted
+from scripted import Answer, Received, answer, problem, raw, scripted
 from shellfleet import ShellfleetError
 from shellfleet._http import api as api_module
 from shellfleet._http.api import Api
 from shellfleet._http.follow import follow
+from shellfleet.files import Files
 
 
 class Connections(unittest.IsolatedAsyncioTestCase):
@@ -81,6 +83,15 @@ class Connections(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(caught.exception.code, "QUEUE_UNAVAILABLE")
 
 
+async def receive_pieces(request: Received) -> list[bytes]:
+    """Reads a chunked body to its end."""
+    pieces: list[bytes] = []
+    while (size := int(await request.reader.readline(), 16)) > 0:
+        pieces.append((await request.reader.readexactly(size + 2))[:-2])
+    await request.reader.readline()
+    return pieces
+
+
 class Bodies(unittest.IsolatedAsyncioTestCase):
     async def pieces(self, count: int) -> AsyncGenerator[bytes]:
         for _ in range(count):
@@ -94,10 +105,7 @@ class Bodies(unittest.IsolatedAsyncioTestCase):
         sizes: list[int] = []
 
         async def receive(request: Received) -> None:
-            while (size := int(await request.reader.readline(), 16)) > 0:
-                sizes.append(size)
-                await request.reader.readexactly(size + 2)
-            await request.reader.readline()
+            sizes.extend(len(piece) for piece in await receive_pieces(request))
             await answer()(request)
 
         async with scripted(receive) as (_, api):
@@ -133,6 +141,36 @@ class Bodies(unittest.IsolatedAsyncioTestCase):
             with self.assertRaises(ShellfleetError):
                 await self.send(api, self.pieces(1))
             self.assertEqual(len(server.received), 1)
+
+    async def test_of_pieces_are_not_sent_again_after_a_refusal(self) -> None:
+        limit = problem("429 Too Many", "QUOTA_EXCEEDED", retry_after="0")
+        for refusal in (problem("503 Down", "QUEUE_UNAVAILABLE"), limit):
+
+            async def refuse(request: Received, refusal: Answer = refusal) -> None:
+                await receive_pieces(request)
+                await refusal(request)
+
+            async with scripted(refuse, answer()) as (server, api):
+                with self.assertRaises(ShellfleetError):
+                    await self.send(api, self.pieces(1))
+                self.assertEqual(len(server.received), 1)
+
+    async def test_of_a_file_are_sent_again_whole(self) -> None:
+        bodies: list[bytes] = []
+
+        async def receive(request: Received) -> None:
+            bodies.append(b"".join(await receive_pieces(request)))
+            await answer(b"", "204 No Content")(request)
+
+        async def refuse(request: Received) -> None:
+            await receive_pieces(request)
+            await problem("503 Down", "QUEUE_UNAVAILABLE")(request)
+
+        async with scripted(raw(b""), refuse, receive) as (_, api):
+            file = io.BytesIO(b"-" + b"x" * 600_000)
+            file.seek(1)
+            await Files(api, "s").write("/f", file)
+        self.assertEqual(bodies, [b"x" * 600_000])
 
 
 class Repeating(unittest.IsolatedAsyncioTestCase):
@@ -182,6 +220,21 @@ class Repeating(unittest.IsolatedAsyncioTestCase):
         async with scripted(never, answer(b"[1]")) as (_, api):
             with patch.object(api_module, "SILENCE_S", 0.1):
                 self.assertEqual(await api.call("GET", "/v1/x"), [1])
+
+    async def test_lets_a_patient_request_wait_for_a_silent_server(self) -> None:
+        async def slow(request: Received) -> None:
+            await asyncio.sleep(0.3)
+            await answer(b"[1]")(request)
+
+        async with scripted(slow) as (_, api):
+            with patch.object(api_module, "SILENCE_S", 0.1):
+                self.assertEqual(await api.call("POST", "/v1/x", patient=True), [1])
+
+    async def test_sends_nothing_again_that_may_have_happened_once(self) -> None:
+        async with scripted(problem("503 Down", "QUEUE_UNAVAILABLE"), answer()) as (server, api):
+            with self.assertRaises(ShellfleetError):
+                await api.call("POST", "/v1/x", once=True)
+            self.assertEqual(len(server.received), 1)
 
     async def test_reports_answers_of_something_else(self) -> None:
         async with scripted(answer(b"<html>", "404 Not Found"), answer(b"<html>", "301 Moved")) as (_, api):

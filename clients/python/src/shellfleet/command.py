@@ -175,7 +175,8 @@ class Command:
         async with self._writing:
             path = path_of("commands", self.id, "stdin")
             headers = {"content-type": "application/octet-stream"}
-            async with self._api.send("POST", path, query={"end": "true" if end else None}, body=body, headers=headers):
+            query = {"end": "true" if end else None}
+            async with self._api.send("POST", path, query=query, body=body, headers=headers, patient=True):
                 pass
 
 

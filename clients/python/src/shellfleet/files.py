@@ -13,7 +13,7 @@ from . import _tar
 from ._http.api import Api, Query, path_of
 from ._http.connection import Response
 from ._submission import to_pieces
-from ._wire import from_json
+from ._wire import Json, from_json
 from .errors import ShellfleetError
 from .infos import FileInfo
 
@@ -55,35 +55,35 @@ class Files:
         if isinstance(data, str):
             data = data.encode()
         elif hasattr(data, "read"):
-            data = _read_pieces(data)  # type: ignore[arg-type]
-        body = data if isinstance(data, bytes) else to_pieces(data)
+            data = _to_pieces(data)  # type: ignore[arg-type]
+        body = data if isinstance(data, (bytes, _FilePieces)) else to_pieces(data)
         async with self._send("PUT", path, body=body, headers={"content-type": _BYTES}):
             pass
 
     async def list(self, path: str) -> list[FileInfo]:
         """Lists a directory, ordered by the bytes of the names."""
-        reply = await self._api.call("GET", self._path(path), query={"list": True})
+        reply = await self._call("GET", path, query={"list": True})
         return [from_json(FileInfo, item) for item in reply["items"]]
 
     async def stat(self, path: str) -> FileInfo:
         """Describes the path itself. A symbolic link at the path is not followed."""
-        return from_json(FileInfo, await self._api.call("GET", self._path(path), query={"stat": True}))
+        return from_json(FileInfo, await self._call("GET", path, query={"stat": True}))
 
     async def mkdir(self, path: str) -> None:
         """Makes a directory and its missing parents. A directory that exists already is no error."""
-        await self._api.call("POST", self._path(path), query={"op": "mkdir"})
+        await self._call("POST", path, query={"op": "mkdir"})
 
     async def rename(self, path: str, to: str) -> None:
         """Renames within one file system, and creates missing parents. A file with the new name is replaced."""
-        await self._api.call("POST", self._path(path), query={"op": "rename", "to": to})
+        await self._call("POST", path, query={"op": "rename", "to": to})
 
     async def chmod(self, path: str, mode: int) -> None:
         """Sets the permission bits, such as 0o755."""
-        await self._api.call("POST", self._path(path), query={"op": "chmod", "mode": f"{mode:o}"})
+        await self._call("POST", path, query={"op": "chmod", "mode": f"{mode:o}"})
 
     async def remove(self, path: str, *, recursive: bool = True) -> None:
         """Removes a file, or a directory with everything in it."""
-        await self._api.call("DELETE", self._path(path), query={"recursive": "true" if recursive else "false"})
+        await self._call("DELETE", path, query={"recursive": "true" if recursive else "false"})
 
     async def upload(self, local_path: str | os.PathLike[str], path: str) -> None:
         """Copies a local file or directory into the sandbox, with its permission bits, in bounded memory.
@@ -92,7 +92,7 @@ class Files:
         """
         local = Path(local_path)
         if local.is_dir():
-            async with self._send("PUT", path, body=_tar.pack(local), headers={"content-type": _TAR}):
+            async with self._send("PUT", path, body=_DirectoryPieces(local), headers={"content-type": _TAR}):
                 return
         with local.open("rb") as file:
             await self.write(path, file)
@@ -126,8 +126,13 @@ class Files:
         headers: dict[str, str] | None = None,
         query: Query | None = None,
     ) -> AsyncGenerator[Response]:
-        async with self._api.send(method, self._path(path), body=body, headers=headers, query=query) as response:
+        # Each may wait for the approval of a person.
+        sending = self._api.send(method, self._path(path), body=body, headers=headers, query=query, patient=True)
+        async with sending as response:
             yield response
+
+    async def _call(self, method: str, path: str, *, query: Query) -> Json:
+        return await self._api.call(method, self._path(path), query=query, patient=True)
 
     def _path(self, path: str) -> str:
         if not path.startswith("/") or "\0" in path:
@@ -135,6 +140,33 @@ class Files:
         return f"{path_of('sessions', self._session_id, 'files')}{quote(path, safe='/')}"
 
 
+def _to_pieces(file: BinaryIO) -> _FilePieces | Iterable[bytes]:
+    return _FilePieces(file) if file.seekable() else _read_pieces(file)
+
+
 def _read_pieces(file: BinaryIO) -> Iterable[bytes]:
     while piece := file.read(_tar.PIECE):
         yield piece
+
+
+class _FilePieces:
+    """The rest of an open file, as often as it is needed."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._start = file.tell()
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        self._file.seek(self._start)
+        for piece in _read_pieces(self._file):
+            yield piece
+
+
+class _DirectoryPieces:
+    """A local directory as tar, as often as it is needed."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __aiter__(self) -> AsyncGenerator[bytes]:
+        return _tar.pack(self._directory)

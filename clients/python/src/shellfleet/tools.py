@@ -31,7 +31,7 @@ class Tools:
         body: dict[str, Any] = {"args": {} if args is None else args}
         if timeout_ms is not None:
             body["timeoutMs"] = timeout_ms
-        reply = await self._api.call("POST", path_of("tools", name, "call"), body=body, once=True)
+        reply = await self._api.call("POST", path_of("tools", name, "call"), body=body, once=True, patient=True)
         return from_json(ToolResult, reply)
 
     async def watch(self) -> AsyncGenerator[ToolEvent]:

@@ -54,6 +54,7 @@ class Api:
         body: Json = None,
         headers: Mapping[str, str] | None = None,
         once: bool = False,
+        patient: bool = False,
     ) -> Json:
         """Sends JSON, and returns the JSON of the reply, or None if it has none. Raises ShellfleetError."""
         given = dict(headers or {})
@@ -61,7 +62,8 @@ class Api:
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             given["content-type"] = "application/json"
-        async with self.send(method, path, query=query, body=content, headers=given, once=once) as response:
+        sending = self.send(method, path, query=query, body=content, headers=given, once=once, patient=patient)
+        async with sending as response:
             text = await self._read(response)
         return json.loads(text) if text else None
 
@@ -75,9 +77,11 @@ class Api:
         body: Body = None,
         headers: Mapping[str, str] | None = None,
         once: bool = False,
+        patient: bool = False,
     ) -> AsyncGenerator[Response]:
         """Sends a request, and yields a response without an error, whose body is still to be read."""
-        request = Request(method, self._endpoint.prefix + path + to_query(query), headers or {}, body, once)
+        target = self._endpoint.prefix + path + to_query(query)
+        request = Request(method, target, headers or {}, body, once, patient)
         response = await self._exchange(request)
         try:
             yield response
@@ -88,11 +92,11 @@ class Api:
         until = time.monotonic() + self.retry_s
         delay = _FIRST_DELAY_S
         while True:
-            sent, asked = False, None
+            asked = None
             try:
-                response = await self._pool.exchange(request, SILENCE_S)
+                response = await self._pool.exchange(request, None if request.patient else SILENCE_S)
             except Broken as error:
-                sent, failure = error.sent, self.unreachable(error)
+                again, failure = request.repeatable or not error.sent, self.unreachable(error)
             else:
                 if response.status < 300:
                     return response
@@ -101,8 +105,10 @@ class Api:
                 is_limit = response.status == 429 and asked is not None
                 if not (is_limit or failure.code == "QUEUE_UNAVAILABLE"):
                     raise failure
+                # Whoever refuses a request because of its rate has done nothing else.
+                again = request.repeatable or (is_limit and request.has_body)
             wait = asked if asked is not None else delay * random.uniform(0.75, 1.25)
-            if (sent and not request.repeatable) or time.monotonic() + wait > until or self._pool.is_closed:
+            if not again or time.monotonic() + wait > until or self._pool.is_closed:
                 raise failure
             await asyncio.sleep(wait)
             delay = min(delay * 2, _MOST_DELAY_S)

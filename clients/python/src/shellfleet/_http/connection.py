@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 
@@ -57,6 +58,7 @@ class Connection:
             raise Broken(f"It did not accept a connection within {timeout_s:g} s", sent=False) from None
         except OSError as error:
             raise Broken(str(error), sent=False) from error
+        _keep_alive(writer.get_extra_info("socket"))
         return Connection(reader, writer)
 
     @property
@@ -64,13 +66,15 @@ class Connection:
         """Whether another exchange can begin: the server has neither closed the connection nor sent anything."""
         return not (self._writer.is_closing() or self._reader.at_eof())
 
-    async def exchange(self, request: Request, common: Mapping[str, str], silence_s: float) -> Response:
+    async def exchange(self, request: Request, common: Mapping[str, str], silence_s: float | None) -> Response:
         """Sends a request and returns the response when its head has arrived. Raises Broken.
 
-        The connection counts as broken when nothing arrives or can be sent for `silence_s`.
+        The connection counts as broken when nothing arrives or can be sent for `silence_s`. Without it, the operating
+        system notices a server that is gone.
         """
         self.uses += 1
-        self._watch(silence_s)
+        if silence_s is not None:
+            self._watch(silence_s)
         try:
             head = await self._send_and_receive(request, encode_head(request, common))
         except (OSError, EOFError, MessageError, asyncio.LimitOverrunError) as error:
@@ -185,6 +189,14 @@ class Connection:
             await self._writer.wait_closed()
         except (OSError, EOFError):
             pass
+
+
+def _keep_alive(opened: socket.socket) -> None:
+    """Asks the operating system to break a connection whose server is gone, within a minute where it can."""
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, name):
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -16,18 +16,27 @@ class MessageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request. `target` is the path and query, already encoded. With `once` it is never sent a second time."""
+    """A request. `target` is the path and query, already encoded. With `once` it never reaches the server twice.
+
+    With `patient`, it may take any time, as when it waits for a person or for a command.
+    """
 
     method: str
     target: str
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     body: Body = None
     once: bool = False
+    patient: bool = False
 
     @property
     def repeatable(self) -> bool:
-        """Whether the request can be sent a second time: the pieces of a body are gone after the first time."""
-        return not self.once and (self.body is None or isinstance(self.body, bytes))
+        """Whether the request may reach the server twice, and its body is still there for the second time."""
+        return not self.once and self.has_body
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the body can be sent again: the pieces of an iterator are gone after the first time."""
+        return not isinstance(self.body, AsyncIterator)
 
 
 @dataclass(frozen=True, slots=True)

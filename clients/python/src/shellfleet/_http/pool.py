@@ -34,7 +34,7 @@ class Pool:
             "user-agent": "shellfleet-python",
         }
 
-    async def exchange(self, request: Request, silence_s: float) -> Response:
+    async def exchange(self, request: Request, silence_s: float | None) -> Response:
         """Sends a request on some connection, and returns its response. Raises Broken."""
         while True:
             connection = (self._take_idle() if request.repeatable else None) or await self._connect()
