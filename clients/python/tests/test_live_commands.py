@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Awaitable
 
 from live import LiveTest, connect, new_id, stage, until
-from shellfleet import OPEN, Fleet, OutputChunk, Result, Session, SessionSpec, ShellfleetError
+from shellfleet import OPEN, Command, Fleet, OutputChunk, Result, Session, SessionSpec, ShellfleetError
 
 
 class Outcomes(LiveTest):
@@ -109,6 +109,19 @@ class Cancelling(LiveTest):
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task
+        self.assertEqual((await session.run("echo next")).stdout, "next\n")
+
+    async def test_a_task_that_submits_a_command_leaves_none_behind_that_nobody_knows(self) -> None:
+        session = await self.session()
+        for delay_s in (0.001, 0.002, 0.004, 0.008):
+            for work in (session.run("sleep 60", on_output=print), session.submit("sleep 60", stdin=iter([b"a"]))):
+                task = asyncio.create_task(work)
+                await asyncio.sleep(delay_s)
+                task.cancel()
+                accepted = (await asyncio.gather(task, return_exceptions=True))[0]
+                # A submit whose reply came first.
+                if isinstance(accepted, Command):
+                    await accepted.cancel()
         self.assertEqual((await session.run("echo next")).stdout, "next\n")
 
     async def test_a_one_shot_run_ends_its_session(self) -> None:

@@ -58,7 +58,7 @@ class Session:
         submission = self._to_submission(script, options)
         if on_output is None and submission.stream is None:
             return await self._run_at_once(submission)
-        command = await self._begin(submission)
+        command = await self._begin(submission, cancels=True)
         try:
             if on_output is not None:
                 async with aclosing(command.output()) as chunks:
@@ -76,7 +76,6 @@ class Session:
         try:
             reply = await self._post(submission, wait=True)
         except asyncio.CancelledError:
-            # The API may have accepted the command. The same key finds it.
             await self._cancel_within(submission)
             raise
         if "outcome" in reply:
@@ -94,12 +93,20 @@ class Session:
 
         Raises COMMAND_INVALID for an invalid script or options, SESSION_CLOSED, QUOTA_EXCEEDED, IDEMPOTENCY_CONFLICT,
         and QUEUE_UNAVAILABLE when the fleet cannot be reached: then the same `idempotency_key` makes it safe to submit
-        again. A stdin of pieces is sent in the background.
+        again. A stdin of pieces is sent in the background. Cancelling the task that awaits this cancels the command,
+        unless an `idempotency_key` of the caller can still find it.
         """
-        return await self._begin(self._to_submission(script, options))
+        submission = self._to_submission(script, options)
+        return await self._begin(submission, cancels=not submission.own_key)
 
-    async def _begin(self, submission: Submission) -> Command:
-        return self._to_command(await self._post(submission, wait=False), submission)
+    async def _begin(self, submission: Submission, *, cancels: bool) -> Command:
+        try:
+            reply = await self._post(submission, wait=False)
+        except asyncio.CancelledError:
+            if cancels:
+                await self._cancel_within(submission)
+            raise
+        return self._to_command(reply, submission)
 
     def _to_submission(self, script: str, options: SubmitOptions | RunOptions) -> Submission:
         if self._closed:
@@ -118,15 +125,16 @@ class Session:
         return Command(self._api, reply["id"], self.id, deduplicated=deduplicated, stdin=stdin)
 
     async def _cancel_within(self, submission: Submission) -> None:
+        """Cancels a command whose submit was cancelled. The API may have accepted it: the same key finds it."""
         try:
             reply = await asyncio.wait_for(self._post(submission, wait=False), CANCEL_WITHIN_S)
         except (ShellfleetError, asyncio.TimeoutError):
             return
-        await cancel_within(self._to_command(reply, submission), CALLER_LEFT)
+        await cancel_within(Command(self._api, reply["id"], self.id), CALLER_LEFT)
 
     async def restart(self) -> None:
         """Replaces the shell, in order with the commands. Raises as `submit`, and RESTART_DENIED."""
-        await self._api.call("POST", path_of("sessions", self.id, "restart"))
+        await self._api.call("POST", path_of("sessions", self.id, "restart"), patient=True)
 
     async def close(self, *, purge: bool = False) -> None:
         """Ends all commands as cancellations, and frees sandbox and slot.
@@ -135,7 +143,7 @@ class Session:
         a post-mortem are removed too.
         """
         self._closed = True
-        await self._api.call("DELETE", path_of("sessions", self.id), query={"purge": purge})
+        await self._api.call("DELETE", path_of("sessions", self.id), query={"purge": purge}, patient=True)
 
     async def info(self) -> SessionInfo:
         """Returns the current state. Raises SESSION_NOT_FOUND."""
