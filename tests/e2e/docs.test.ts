@@ -58,6 +58,7 @@ describe('the documents', () => {
       'docs/deploy.md: apt-get install --yes redis-server: it needs three machines; tests/e2e/joining.test.ts runs the invitations and the workers',
       'docs/deploy.md: install -m 600 /dev/null /etc/shellfleet/api.env: it needs systemd; tests/e2e/serving.test.ts runs the server',
       'docs/deploy.md: cd infra: it needs an image registry; tests/e2e/worker-image.test.ts runs the worker of this file',
+      "docs/http.md: SHELLFLEET_TEST_API_BYTES=1073741824 npx vitest run --project e2e tests/e2e/api-files.test.ts -t 'passes the server': this is a test itself",
       "docs/images.md: npx shellfleet run --image registry.example/bench/task-17:1 -- 'make test': names an image of a registry that does not exist",
       'docs/langchain.md: npm install langchain @langchain/core @langchain/langgraph @shellfleet/client @shellfleet/langchain: installs packages of the registry; tests/packages packs this one',
       'docs/mutants.md: npm run mutants: takes an hour',
