@@ -99,8 +99,12 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   registerRoutes(app, ROUTES, { fleets, work });
   const watched: WatchedApi = { fleet: deps.fleet, metrics, isStopping: () => work.isStopping };
   registerWatched(app, watched, ({ principal }) => requireScope(principal, 'admin'));
-  const document = JSON.stringify(describeApi(ROUTES, deps.version));
-  app.get('/openapi.json', async (_request, reply) => reply.type('application/json').send(document));
+  // Made for the first reader, because `up` waits for the start of the server.
+  let document: string | undefined;
+  app.get('/openapi.json', async (_request, reply) => {
+    document ??= JSON.stringify(describeApi(ROUTES, deps.version));
+    return reply.type('application/json').send(document);
+  });
 
   const close = async () => {
     work.stop();

@@ -80,7 +80,7 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
   let running: RunningFleet | undefined;
   try {
     running = await startFleet(options, config.env, report, asked.signal);
-    await greet(config.env, report, asked.signal);
+    await greet(running, config.env, report, asked.signal);
     tell({ type: 'ready' });
     asked.releaseStarter();
     if (running.started === 'reused') return;
@@ -116,11 +116,17 @@ function askedToEnd(): { signal: AbortSignal; releaseStarter(): void } {
   return { signal: asked.signal, releaseStarter };
 }
 
-async function greet(env: NodeJS.ProcessEnv, report: (line: string) => void, signal: AbortSignal): Promise<void> {
+async function greet(
+  { served }: RunningFleet,
+  env: NodeJS.ProcessEnv,
+  report: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
   await using fleet = await Fleet.connect();
   const before = await fleet.hosts();
   const policy = policyFor(before.flatMap(({ policies }) => policies));
-  await runFirstCommand(fleet, policy, { report, signal });
+  // The API starts while the first command runs.
+  await Promise.all([runFirstCommand(fleet, policy, { report, signal }), served]);
   signal.throwIfAborted();
   const free = (await fleet.hosts()).reduce((sum, host) => sum + host.free, 0);
   const exec = `npx shellfleet exec${policy === DEFAULT_POLICY ? '' : ` --policy ${policy}`} demo`;

@@ -34,6 +34,8 @@ export interface UpOptions extends FleetClaimOptions, SharedSettings {
 
 export interface RunningFleet {
   started: 'started' | 'reused';
+  /** Resolves when the HTTP API answers. The workers serve before that. */
+  served: Promise<void>;
   /** Reads the sessions and commands that would end with the fleet. */
   use(): Promise<FleetUse | undefined>;
   close(): Promise<void>;
@@ -51,7 +53,8 @@ export async function startFleet(
 ): Promise<RunningFleet> {
   process.title = 'shellfleet-up';
   const claimed = await claimFleet(options, { env, report, signal });
-  if (claimed.type === 'reuse') return { started: 'reused', use: async () => undefined, close: async () => {} };
+  if (claimed.type === 'reuse')
+    return { started: 'reused', served: Promise.resolve(), use: async () => undefined, close: async () => {} };
   const { record, drained } = claimed;
   const parts: FleetParts = {
     record,
@@ -63,8 +66,13 @@ export async function startFleet(
     stopImage: async () => {},
   };
   try {
-    await startParts(parts, options, { env, report, signal });
-    return { started: 'started', use: () => tryToReadUse(parts.record, env), close: () => endParts(parts, env) };
+    const { served } = await startParts(parts, options, { env, report, signal });
+    return {
+      started: 'started',
+      served,
+      use: () => tryToReadUse(parts.record, env),
+      close: () => endParts(parts, env),
+    };
   } catch (error) {
     await endParts(parts, env);
     throw error;
@@ -90,7 +98,12 @@ interface Start {
   signal: AbortSignal;
 }
 
-async function startParts(parts: FleetParts, options: UpOptions, { env, report, signal }: Start): Promise<void> {
+/** Starts everything. Resolves when the workers are ready, to what resolves when the HTTP API is. */
+async function startParts(
+  parts: FleetParts,
+  options: UpOptions,
+  { env, report, signal }: Start,
+): Promise<{ served: Promise<void> }> {
   const directory = await makeStateDirectory(env);
   const machine = await ensurePolicies(options, { env, report, signal });
   const redisDirectory = await makeStateDirectory(env, 'redis');
@@ -106,13 +119,19 @@ async function startParts(parts: FleetParts, options: UpOptions, { env, report, 
   await undoDrains(parts.drained, fleet);
   signal.throwIfAborted();
   const start = { env, report, signal };
-  await Promise.all([
-    startServing(parts, fleet, openLog(directory, 'api.log'), start),
+  const served = startServing(parts, fleet, openLog(directory, 'api.log'), start).then(() => {
+    if (parts.isEnding) return;
+    parts.record.state = 'up';
+    keepRecord(parts, env);
+  });
+  // A failure of the API while the workers start is that of the start. A later one is met by who awaits `served`.
+  const failed = served.then(() => new Promise<never>(() => {}));
+  await Promise.race([
     startWorkers(parts, options, openLog(directory, 'workers.log'), { ...start, fleet, machine }),
+    failed,
   ]);
-  parts.record.state = 'up';
-  keepRecord(parts, env);
   if (machine !== undefined) parts.stopImage = makeFullImage(machine, { env, report });
+  return { served };
 }
 
 function openLog(directory: string, name: string): (chunk: Buffer) => void {
