@@ -13,6 +13,7 @@ import { type NeededScope, requireScope } from './access/authorize.ts';
 import type { ApiConfig } from './config/config.ts';
 import { checkRequest } from './guards/check-request.ts';
 import { SAFE_HEADERS } from './guards/headers.ts';
+import { endUnreadBody } from './guards/unread-body.ts';
 import { logRequest } from './log/request-log.ts';
 import { ApiMetrics } from './metrics/api-metrics.ts';
 import { registerWatched, type WatchedApi } from './metrics/watched-routes.ts';
@@ -80,6 +81,7 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   const app = createApp(deps, check);
   const metrics = new ApiMetrics({ openWork: () => work.size, fleets: () => fleets.size });
   let inFlight = 0;
+  app.server.on('request', (request, response) => endUnreadBody(request, response));
 
   // Registered before the checks: then it also ends the connections of requests that they refuse.
   await app.register(websocket, SOCKETS);
