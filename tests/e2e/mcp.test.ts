@@ -376,6 +376,31 @@ describe('a server for HTTP', () => {
     expect(answer.data).toMatchObject({ outcome: 'success', stdout: 'done\n' });
   });
 
+  test('reads no command that a call of a key without the scope claims to repeat', async () => {
+    const { commandId } = await stage.fleet.run('echo theirs');
+    const version = '2026-07-28';
+    const name = 'exec';
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': version,
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const repeatWith = async (...scopes: Scope[]) => {
+      const params = { name, arguments: { session: 'mine', command: 'true' }, requestState: commandId, _meta };
+      const headers = {
+        ...{ authorization: `Bearer ${await keyWith(...scopes)}`, 'content-type': 'application/json' },
+        ...{ accept: 'application/json, text/event-stream', 'mcp-protocol-version': version },
+        ...{ 'mcp-method': 'tools/call', 'mcp-name': name },
+      };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+      return (await fetch(url, { method: 'POST', headers, body })).text();
+    };
+    expect(await repeatWith('submit', 'read')).toContain('theirs');
+    const refused = await repeatWith('submit');
+    expect(refused).toContain('lacks the scope read');
+    expect(refused).not.toContain('theirs');
+  });
+
   test('refuses requests without a key, with a revoked one, of other hosts and of pages', async () => {
     const key = await keyWith('read');
     const statusOf = async (headers: Record<string, string>, path = '/mcp') =>

@@ -94,6 +94,8 @@ export class Person {
   async #obstacle(session: Session, question: Approval): Promise<string | undefined> {
     const { fleet, scopes } = this.#open;
     if (!scopes.has('approve')) return 'The key of this MCP server may not answer';
+    if (this.#era !== 'legacy' && !scopes.has('read'))
+      return 'This client repeats its call with the answer, for which the key of this MCP server would have to have the scope read';
     if (!this.#canAsk()) return 'This client cannot ask its person';
     const { approval } = session.spec;
     if (typeof approval === 'object' && approval.reject.mcpElicitations)

@@ -20,11 +20,14 @@ export function createMcpServer(connection: McpConnection, era: ProtocolEra): Mc
     const deadline = Date.now() + settings.answerWithinMs;
     const opened = await connection.open();
     if (!opened.scopes.has(scope)) throw lacks(scope);
+    const commandId = context.mcpReq.requestState<string>();
+    // The state comes from the client, which could name any command of the tenant, and gets its output.
+    if (commandId !== undefined && !opened.scopes.has('read')) throw lacks('read');
     return {
       ...opened,
       ...{ settings, defaultSession, deadline, signal: context.mcpReq.signal },
       ...progressOf(context),
-      commandId: context.mcpReq.requestState<string>(),
+      commandId,
       person: new Person(opened, server, era, context),
     };
   };
