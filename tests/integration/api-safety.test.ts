@@ -218,10 +218,10 @@ describe('a key of another tenant', () => {
 
 describe('a WebSocket', () => {
   /** Returns the status of a handshake, and the subprotocol that the server has chosen. */
-  const handshake = (headers: RequestHeaders, query = '') =>
+  const handshake = (headers: RequestHeaders, query = '', server = plain) =>
     new Promise<[number | undefined, string | undefined]>((resolve, reject) => {
       const upgrade = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
-      request(`${plain.url}/v1/sessions/first/terminal${query}`, {
+      request(`${server.url}/v1/sessions/first/terminal${query}`, {
         agent: false,
         headers: { ...upgrade, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==', ...headers },
       })
@@ -246,6 +246,16 @@ describe('a WebSocket', () => {
     expect(await handshake(toProtocols(reading))).toEqual([403, undefined]);
     expect(await handshake({ ...toProtocols(working), host: 'evil.example' })).toEqual([421, undefined]);
     expect(await handshake(toProtocols(working))).toEqual([101, 'shellfleet.terminal.v1']);
+  });
+
+  test('is opened by pages of the server itself and of listed origins only', async () => {
+    const protocols = toProtocols(await createKey(['submit']));
+    const statusFor = async (origin: string, server: ApiProcess) =>
+      (await handshake({ ...protocols, origin }, '', server))[0];
+    for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1', ORIGIN])
+      expect(await statusFor(origin, plain), origin).toBe(403);
+    expect(await statusFor(plain.url, plain)).toBe(101);
+    expect(await statusFor(ORIGIN, open)).toBe(101);
   });
 });
 

@@ -24,8 +24,8 @@ import { ROUTES } from './routes/index.ts';
 import { registerRoutes } from './routes/register-routes.ts';
 import { OpenWork } from './streams/open-work.ts';
 
-// SERVE-1. A request is answered after its Host, its key and its rate were checked, in this order. `/healthz` alone
-//     needs no key.
+// SERVE-1. A request is answered after its Host, its origin, its key and its rate were checked, in this order.
+//     `/healthz` alone needs no key.
 // SERVE-2. The server has no state of its own: any server of the fleet answers the next request, or resumes a stream.
 // SERVE-3. A server that stops answers new requests with 503, ends waits and streams at a point from which clients
 //     resume elsewhere, and lets the other requests end.

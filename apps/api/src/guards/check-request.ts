@@ -4,6 +4,7 @@ import { authenticate } from '../access/authorize.ts';
 import type { ApiConfig } from '../config/config.ts';
 import { stopping } from '../problems/http-problem.ts';
 import { requireOwnHost } from './hosts.ts';
+import { requireListedOrigin } from './origins.ts';
 
 /** What decides whether a request is answered at all. */
 export interface Checks {
@@ -12,9 +13,10 @@ export interface Checks {
   isStopping(): boolean;
 }
 
-/** Checks the Host and the key of a request, and sets its principal. Throws what the client is told. */
+/** Checks the Host, the origin and the key of a request, and sets its principal. Throws what the client is told. */
 export async function checkRequest({ access, config, isStopping }: Checks, request: FastifyRequest): Promise<void> {
   requireOwnHost(request.headers.host, { bound: config.host, names: config.allowedHosts });
+  requireListedOrigin(request, config.corsOrigins);
   if (request.routeOptions?.config?.open) return;
   if (isStopping()) throw stopping();
   // A browser asks without a key whether a page may send one.
