@@ -9,7 +9,7 @@ import type { Principal } from './principal.ts';
 export type ConnectFleet = (identity: Pick<ConnectOptions, 'tenant' | 'caller'>) => Promise<Fleet>;
 
 /** The right to use a fleet, until its disposal. */
-export interface FleetLease extends Disposable {
+export interface BorrowedFleet extends Disposable {
   readonly fleet: Fleet;
   /** Keeps the fleet open until a promise has settled, also after the disposal. */
   extendTo(promise: Promise<unknown>): void;
@@ -43,7 +43,7 @@ export class Fleets implements AsyncDisposable {
   }
 
   /** Returns the fleet of a caller. Rejects as `Fleet.connect`. */
-  async lease({ tenant, caller }: Pick<Principal, 'tenant' | 'caller'>): Promise<FleetLease> {
+  async borrow({ tenant, caller }: Pick<Principal, 'tenant' | 'caller'>): Promise<BorrowedFleet> {
     const key = JSON.stringify([tenant, caller.id, caller.name]);
     const kept = this.#kept.get(key) ?? { opening: this.#connect({ tenant, caller }), users: 0, usedAt: 0 };
     this.#kept.delete(key);

@@ -60,14 +60,14 @@ function toSocketRoute(route: Route, parse: ReturnType<typeof parserOf>, { fleet
     },
     async wsHandler(socket: WebSocket, request: FastifyRequest) {
       using work = all.begin(request.principal, request.raw.socket);
-      const leasing = fleets.lease(request.principal);
-      leasing.catch(() => {});
-      const openFleet = async () => (await leasing).fleet;
+      const borrowing = fleets.borrow(request.principal);
+      borrowing.catch(() => {});
+      const openFleet = async () => (await borrowing).fleet;
       try {
         await route.socket?.({ ...parse(request), openFleet, socket, work });
       } finally {
-        void leasing.then(
-          (lease) => lease[Symbol.dispose](),
+        void borrowing.then(
+          (borrowed) => borrowed[Symbol.dispose](),
           () => {},
         );
       }
@@ -85,13 +85,15 @@ async function answer(
   const { principal } = request;
   requireScope(principal, route.scope);
   const parts = parse(request);
-  const lease = await fleets.lease(principal);
-  reply.raw.once('close', () => lease[Symbol.dispose]());
+  const borrowed = await fleets.borrow(principal);
+  // The client may have left while the fleet was opened.
+  if (reply.raw.closed) borrowed[Symbol.dispose]();
+  else reply.raw.once('close', () => borrowed[Symbol.dispose]());
   const result = await route.handler({
     ...parts,
-    ...{ principal, request, reply, fleet: lease.fleet },
+    ...{ principal, request, reply, fleet: borrowed.fleet },
     beginWork: (options) => work.begin(principal, reply.raw, options),
-    keepFleetFor: (promise) => lease.extendTo(promise),
+    keepFleetFor: (promise) => borrowed.extendTo(promise),
   });
   if (result === undefined && !reply.sent) return reply.code(204).send();
   return result;

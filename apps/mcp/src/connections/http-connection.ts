@@ -1,4 +1,4 @@
-import type { FleetLease, Fleets, Principal } from '@shellfleet/access';
+import type { BorrowedFleet, Fleets, Principal } from '@shellfleet/access';
 import type { McpSettings } from '../settings.ts';
 import type { McpConnection, OpenFleet } from './connection.ts';
 
@@ -7,7 +7,7 @@ export class HttpConnection implements McpConnection, Disposable {
   readonly settings: McpSettings;
   readonly principal: Principal;
   readonly #fleets: Fleets;
-  #lease: FleetLease | undefined;
+  #borrowed: BorrowedFleet | undefined;
   #isOver = false;
 
   constructor(settings: McpSettings, fleets: Fleets, principal: Principal) {
@@ -22,14 +22,14 @@ export class HttpConnection implements McpConnection, Disposable {
   }
 
   async open(): Promise<OpenFleet> {
-    const lease = await this.#fleets.lease(this.principal);
-    if (this.#isOver || this.#lease !== undefined) lease[Symbol.dispose]();
-    else this.#lease = lease;
-    return { fleet: lease.fleet, scopes: this.principal.scopes };
+    const borrowed = await this.#fleets.borrow(this.principal);
+    if (this.#isOver || this.#borrowed !== undefined) borrowed[Symbol.dispose]();
+    else this.#borrowed = borrowed;
+    return { fleet: borrowed.fleet, scopes: this.principal.scopes };
   }
 
   [Symbol.dispose](): void {
     this.#isOver = true;
-    this.#lease?.[Symbol.dispose]();
+    this.#borrowed?.[Symbol.dispose]();
   }
 }
