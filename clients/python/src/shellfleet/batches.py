@@ -37,7 +37,9 @@ class Batches:
 
     async def list(self) -> list[BatchInfo]:
         """Lists the batches of this tenant, the newest first, until their retention is over."""
-        return [from_json(BatchInfo, item) async for item in pages(self._api, path_of("batches"), {})]
+        # The API has the order of names, in which its pages stay complete while batches are added.
+        batches = [from_json(BatchInfo, item) async for item in pages(self._api, path_of("batches"), {})]
+        return sorted(batches, key=lambda one: one.submitted_at, reverse=True)
 
     async def get(self, name: str) -> BatchInfo:
         """Reads how far a batch is. Raises BATCH_NOT_FOUND."""
