@@ -47,7 +47,7 @@ describe('an API key', () => {
     for (const one of [forged.id, 'a'.repeat(16)]) expect(await fleet.keys.revoke(one)).toBe(one);
   });
 
-  test('stops to work when it expires, and stays in the list', async () => {
+  test('stops working when it expires, and stays in the list', async () => {
     const options = { name: 'short', scopes: ['read'], expiresAt: new Date(Date.now() + 50) } as const;
     const { key, id } = await fleet.keys.create({ ...options, scopes: [...options.scopes] });
     expect(await fleet.keys.find(key)).toMatchObject({ expiresAt: options.expiresAt.toISOString() });

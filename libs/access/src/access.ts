@@ -6,7 +6,7 @@ import type { Principal } from './principal.ts';
 import { RecentTokens } from './recent-tokens.ts';
 import { Validities, type Validity } from './validities.ts';
 
-/** Tells who presents a token, and when the token stops to be valid. */
+/** Tells who presents a token, and when the token is no longer valid. */
 export interface Access {
   /**
    * Returns who presents the token. Returns undefined for a token that is unknown, was revoked more than half a second

@@ -6,7 +6,7 @@ export interface Principal {
   /** Tenant whose sessions the caller reaches. */
   readonly tenant: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Time in ms at which the token stops to be valid. */
+  /** Time in ms at which the token expires. */
   readonly expiresAt?: number;
   /** Id of the API key that was the token. */
   readonly keyId?: string;

@@ -55,7 +55,7 @@ export interface ApiKeyInfo {
   scopes: Scope[];
   /** When it was made, in ISO 8601. */
   createdAt: string;
-  /** When it stops to work, in ISO 8601. Absent: when it is revoked. */
+  /** When the key expires, in ISO 8601. Absent: it works until it is revoked. */
   expiresAt?: string;
   /** When it was used last, in ISO 8601, up to a minute late. Absent: never. */
   lastUsedAt?: string;

@@ -40,7 +40,7 @@ export const API_SETTINGS = {
   SHELLFLEET_API_HOST: {
     flag: '--host <address>',
     schema: z.string().default('127.0.0.1'),
-    text: 'address on which to listen; another than loopback needs TLS, or --insecure-http',
+    text: 'address on which to listen; one that other machines reach needs TLS or --insecure-http; default: 127.0.0.1',
   },
   SHELLFLEET_API_PORT: {
     flag: '--port <n>',
@@ -75,29 +75,29 @@ export const API_SETTINGS = {
       .int('must be a whole number')
       .min(1, 'must be at least 1')
       .default(1_000),
-    text: 'requests that each key may make in a second',
+    text: 'requests that each key may make in a second; default: 1000',
   },
   SHELLFLEET_API_DRAIN: {
     flag: '--drain <time>',
     schema: duration.default(30_000),
-    text: 'time for which requests that are being answered may go on when the server stops',
+    text: 'how long open requests may continue when the server stops; default: 30s',
   },
   SHELLFLEET_API_METRICS_PORT: {
     flag: '--metrics-port <n>',
     schema: port.optional(),
-    text: 'port with /healthz, /readyz and /metrics for those who watch the server, without a key',
+    text: 'port with /healthz, /readyz and /metrics for monitoring, which needs no key there; default: no such port',
   },
   SHELLFLEET_API_METRICS_HOST: {
     flag: '--metrics-host <address>',
     schema: z.string().default('127.0.0.1'),
-    text: 'address of that port',
+    text: 'address of that port; default: 127.0.0.1',
   },
   SHELLFLEET_LOG_LEVEL: {
     flag: '--log-level <level>',
     schema: z
       .enum(['debug', 'info', 'warn', 'error', 'silent'], 'must be debug, info, warn, error or silent')
       .default('info'),
-    text: 'least level of the lines of the log',
+    text: 'least level of the lines of the log: debug, info, warn, error or silent; default: info',
   },
   ...OIDC_SETTINGS,
 } as const satisfies Record<string, Setting>;

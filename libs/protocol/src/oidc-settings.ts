@@ -72,7 +72,7 @@ export const OIDC_SETTINGS = {
   SHELLFLEET_OIDC_SCOPE_CLAIM: {
     flag: '--oidc-scope-claim <claim>',
     schema: claim.default('scope'),
-    text: 'claim that is mapped to scopes: a list, or words in a text',
+    text: 'claim that is mapped to scopes: a list, or words in a text; default: scope',
   },
   SHELLFLEET_OIDC_SCOPES: {
     flag: '--oidc-scopes <map>',
@@ -82,12 +82,12 @@ export const OIDC_SETTINGS = {
   SHELLFLEET_OIDC_NAME_CLAIM: {
     flag: '--oidc-name-claim <claim>',
     schema: claim.default('preferred_username'),
-    text: 'claim with the name of the caller, by which people see who answered',
+    text: 'claim with the name of the caller, which people see beside answers; default: preferred_username',
   },
   SHELLFLEET_OIDC_ALGORITHMS: {
     flag: '--oidc-algorithms <list>',
     schema: algorithms.prefault('RS256,PS256,ES256,EdDSA'),
-    text: 'algorithms by which tokens may be signed; only those with a public key',
+    text: 'algorithms by which tokens may be signed, each with a public key; default: RS256,PS256,ES256,EdDSA',
   },
 } as const satisfies Record<`SHELLFLEET_OIDC_${string}`, OidcSetting>;
 

@@ -7,7 +7,7 @@ const meSchema = z
     name: z.string().describe('Name of the key, or of the person.'),
     tenant: z.string().describe('Tenant whose sessions the caller reaches.'),
     scopes: z.array(z.enum(SCOPES)).describe('What the caller may do.'),
-    expiresAt: z.iso.datetime().optional().describe('When the key stops to work. Absent: when it is revoked.'),
+    expiresAt: z.iso.datetime().optional().describe('When the key expires. Absent: it works until it is revoked.'),
   })
   .meta({ id: 'Me' });
 

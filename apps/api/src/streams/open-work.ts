@@ -3,7 +3,7 @@ import { stopping, unauthenticated } from '../problems/http-problem.ts';
 
 const KEEP_ALIVE_MS = 15_000;
 
-/** A wait or a stream that goes on until its client leaves, its key stops to work, or the server stops. */
+/** A wait or a stream that goes on until its client leaves, its key stops working, or the server stops. */
 export interface Work extends Disposable {
   /** Aborted with the problem that ends the work, or with CLIENT_LEFT if nobody reads the reply any more. */
   readonly signal: AbortSignal;

@@ -26,7 +26,7 @@ const HEADERS = {
 const RETRY_MS = 1_000;
 const KEEP_ALIVE = ': keep-alive\n\n';
 
-/** Sends events until they end, the client leaves, its key stops to work, or the server stops. */
+/** Sends events until they end, the client leaves, its key stops working, or the server stops. */
 export async function sendEvents(
   { reply, beginWork }: Pick<Call, 'reply' | 'beginWork'>,
   read: (signal: AbortSignal) => AsyncIterable<ServerEvent>,

@@ -3,7 +3,7 @@ import type { Work } from './open-work.ts';
 
 /**
  * Waits for at most some time. Returns undefined if the time is up, the client has left or the server stops: the client
- * then asks again, here or at another server. Rejects if the key of the client stops to work.
+ * then asks again, here or at another server. Rejects if the key of the client stops working.
  */
 export async function waitWithin<T>(
   { beginWork }: Pick<Call, 'beginWork'>,

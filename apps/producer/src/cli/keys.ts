@@ -23,7 +23,7 @@ export function registerKeys(program: Command, context: Context): void {
     )
     .addOption(new Option('--name <name>', 'name for people; by default user and machine').env('SHELLFLEET_KEYS_NAME'))
     .addOption(
-      new Option('--expires <time>', 'time after which it stops to work: 12h, 30d')
+      new Option('--expires <time>', 'time after which it expires: 12h, 30d')
         .env('SHELLFLEET_KEYS_EXPIRES')
         .argParser(parseDuration),
     )

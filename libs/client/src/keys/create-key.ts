@@ -32,7 +32,7 @@ export interface CreateKeyOptions {
    */
   tenant?: string | undefined;
   /**
-   * When the key stops to work.
+   * When the key expires.
    * @default it works until it is revoked
    */
   expiresAt?: Date | undefined;
