@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -85,6 +85,12 @@ describe('the verbs of the command line', () => {
       expect(parse(words.split('\0').slice(1, -1)).verb).toBe(verb);
     },
   );
+
+  test.each(documentLines())('a line of a document is understood: %s', (line) => {
+    const words = execFileSync('bash', ['-c', `set -- ${line}\nprintf '%s\\0' "$@"`], { encoding: 'utf8' });
+    parse(words.split('\0').slice(1, -1));
+    expect(said).toBe('');
+  });
 
   test('have a help with their examples', () => {
     const program = newProgram();
@@ -253,3 +259,14 @@ describe('the verbs of the command line', () => {
     expect(isIn(/(SHELLFLEET_[A-Z_]+)/g)).toEqual([...variables, ...ofClient].sort());
   });
 });
+
+/** Returns the calls of the command line in the documents and the notes of the chart, each alone on its line. */
+function documentLines(): string[] {
+  const root = new URL('../../../../', import.meta.url);
+  const pages = readdirSync(new URL('docs', root)).filter((name) => name.endsWith('.md'));
+  const paths = ['README.md', ...pages.map((name) => `docs/${name}`), 'infra/helm/shellfleet/templates/NOTES.txt'];
+  const lines = paths.flatMap((path) => readFileSync(new URL(path, root), 'utf8').split('\n'));
+  const calls = lines.flatMap((line) => /^ *(?:npx )?(shellfleet [a-z].*?)(?: +#.*)?$/.exec(line)?.[1] ?? []);
+  // Others than plain words need a shell.
+  return calls.filter((call) => !/[|<>;&$()`\\{[…]/.test(call.replaceAll(/'[^']*'|"[^"]*"/g, '')));
+}
