@@ -96,6 +96,10 @@ class Directories(unittest.TestCase):
         self.refused((member("abs", tarfile.SYMTYPE, str(self.base)), b""), (member("abs/outside"), b"bad"))
         here = member("here", tarfile.SYMTYPE, ".")
         self.refused((here, b""), (member("here/on", tarfile.SYMTYPE, "../outside"), b""))
+        # `by/..` is the target itself for its name, and the directory above it on the disk.
+        made = (member("a", tarfile.DIRTYPE), b""), (member("a/by", tarfile.SYMTYPE, ".."), b"")
+        self.refused(*made, (member("b", tarfile.SYMTYPE, "a/by/.."), b""))
+        self.refused((member("b", tarfile.SYMTYPE, "later/.."), b""), (member("later", tarfile.SYMTYPE, "."), b""))
         self.refused((member("hard", tarfile.LNKTYPE, "../outside"), b""))
         self.refused((member("null", tarfile.CHRTYPE), b""))
         self.refused((member("pipe", tarfile.FIFOTYPE), b""))
@@ -105,6 +109,18 @@ class Directories(unittest.TestCase):
         (self.base / "outside").write_text("untouched")
         (self.target / "way").symlink_to(self.base)
         self.refused((member("way/outside"), b"bad"))
+
+    def test_keep_links_that_lead_to_each_other_also_the_second_time(self) -> None:
+        links = [(member(name, tarfile.SYMTYPE, to), b"") for name, to in (("a", "b"), ("b", "a"), ("c", "c"))]
+        self.unpack(archive_of(*links))
+        self.unpack(archive_of(*links))
+        self.assertEqual(os.readlink(self.target / "c"), "c")
+
+    def test_leave_no_part_of_a_file_whose_place_is_taken(self) -> None:
+        (self.target / "a").mkdir(parents=True)
+        with self.assertRaises(OSError):
+            self.unpack(archive_of((member("a"), b"x")))
+        self.assertEqual([path.name for path in self.target.iterdir()], ["a"])
 
     def test_treat_absolute_names_as_names_below(self) -> None:
         self.unpack(archive_of((member("/etc/passwd"), b"mine")))

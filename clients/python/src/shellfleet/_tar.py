@@ -82,7 +82,9 @@ async def unpack(pieces: AsyncIterable[bytes], directory: Path) -> None:
 
 
 # U1. Each name is resolved on the disk, through the links that are there, before anything is written at it.
-# U2. Modes of directories are set last: a directory without write permission must first be filled.
+# U2. In the target of a link, `..` comes before all names: after a name that is a link, or becomes one, it could lead
+#     anywhere. The directory of a link is a real one and is never replaced, so what leads inside continues to do so.
+# U3. Modes of directories are set last: a directory without write permission must first be filled.
 def _unpack(spool: IO[bytes], directory: Path) -> Iterator[None]:
     root = directory.resolve()
     modes: list[tuple[Path, int]] = []
@@ -128,8 +130,11 @@ def _make_directory(target: Path) -> None:
 
 
 def _make_link(root: Path, target: Path, member: tarfile.TarInfo) -> None:
-    goal = Path(os.path.normpath(target.parent / member.linkname))
-    if os.path.isabs(member.linkname) or not goal.is_relative_to(root) or not goal.resolve().is_relative_to(root):
+    parts = [part for part in member.linkname.split("/") if part not in ("", ".")]
+    ups = next((index for index, part in enumerate(parts) if part != ".."), len(parts))
+    goal = Path(os.path.normpath(target.parent.joinpath(*parts)))
+    leads_out = not goal.is_relative_to(root) or not Path(os.path.realpath(goal)).is_relative_to(root)
+    if os.path.isabs(member.linkname) or ".." in parts[ups:] or leads_out:
         raise _refuse(member.name, f"is a link to {member.linkname!r}, out of the directory")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
@@ -148,7 +153,7 @@ def _write_file(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path)
 
 
 class replacing:
-    """A file that takes the place of another when it is complete. It is removed if its block fails."""
+    """A file that takes the place of another when it is complete. It is removed if that fails."""
 
     def __init__(self, target: Path, mode: int) -> None:
         self._target = target
@@ -162,10 +167,11 @@ class replacing:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._file.close()
-        if kind is None:
-            self._path.chmod(self._mode)
-            self._path.replace(self._target)
-        else:
+        try:
+            if kind is None:
+                self._path.chmod(self._mode)
+                self._path.replace(self._target)
+        finally:
             self._path.unlink(missing_ok=True)
 
 
