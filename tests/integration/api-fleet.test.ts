@@ -51,7 +51,7 @@ describe('questions over HTTP', () => {
     const { command, question } = await ask('asks');
     await expect.poll(() => watching.events.at(-1)?.data).toMatchObject({ id: question, state: 'pending' });
     const own = await caller.call('POST', `/approvals/${question}/approve`);
-    expect(own).toMatchObject({ status: 403, json: { code: 'UNAUTHORIZED' } });
+    expect(own).toMatchObject({ status: 403, json: { code: 'UNAUTHORIZED', title: 'Forbidden' } });
     expect((await approver.call('POST', `/approvals/${question}/approve`)).status).toBe(204);
     const { json } = await caller.call('GET', `/commands/${command}`, { headers: WAIT });
     expect(json.result).toMatchObject({ outcome: 'success', stdout: 'asked\n' });

@@ -32,8 +32,9 @@ export function toProblem(thrown: unknown): ProblemReply {
   const error = toError(thrown);
   const { code, message, retryable, context, hint } = error;
   const status = error instanceof HttpProblem ? error.status : STATUSES[code];
-  // The hint of a code is about the SDK, which has no keys, paths and methods of HTTP.
-  const title = error instanceof HttpProblem ? (STATUS_CODES[status] ?? hint) : hint;
+  // The hint of a code is about the SDK, which has no keys, paths and methods of HTTP. That of UNAUTHORIZED is about
+  // signatures alone, and here it may be the caller's own question.
+  const title = error instanceof HttpProblem || code === 'UNAUTHORIZED' ? (STATUS_CODES[status] ?? hint) : hint;
   const again = retryable ? RETRY_AFTER_S[status] : undefined;
   return {
     status,
