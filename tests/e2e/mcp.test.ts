@@ -1,6 +1,4 @@
-import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
-import { join } from 'node:path';
 import {
   Client,
   type ClientOptions,
@@ -9,7 +7,6 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Scope } from '@shellfleet/protocol';
-import { checkoutRoot } from '@shellfleet/setup';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
 import type { CliProcess } from '../support/run-cli.ts';
@@ -434,35 +431,3 @@ describe('a server for HTTP', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining('--insecure-http') });
   });
 });
-
-describe('the configuration lines of the documents', () => {
-  test('start the server in every client', async () => {
-    const page = await readFile(join(checkoutRoot, 'docs/mcp.md'), 'utf8');
-    const fences = [...page.matchAll(/```(json|toml)\n([\s\S]*?)```/g)];
-    const commands = fences.flatMap(([, language, text = '']) =>
-      language === 'json' ? serversOf(JSON.parse(text)) : [tomlServer(text)],
-    );
-    const local = commands.filter(({ command }) => command !== undefined);
-    expect(commands.flatMap(({ url }) => url ?? [])).toEqual(Array(2).fill('http://127.0.0.1:7411/mcp'));
-    expect(local.map(({ command, args }) => [command, ...(args ?? [])].join(' '))).toEqual(
-      Array(5).fill('npx -y shellfleet mcp'),
-    );
-  });
-});
-
-interface ServerConfiguration {
-  command?: string;
-  args?: string[];
-  url?: string;
-}
-
-function serversOf(configuration: Record<string, Record<string, ServerConfiguration>>): ServerConfiguration[] {
-  return Object.values(configuration).flatMap((servers) => Object.values(servers));
-}
-
-/** Reads the table of one server. Its values are JSON as well as TOML. */
-function tomlServer(text: string): ServerConfiguration {
-  expect(text).toMatch(/^\[mcp_servers\.shellfleet\]\n/);
-  const pairs = [...text.matchAll(/^(\w+) = (.*)$/gm)].map(([, name = '', value = '']) => [name, JSON.parse(value)]);
-  return Object.fromEntries(pairs);
-}
