@@ -105,7 +105,15 @@ export function superviseProcess<Ready extends object>(
       ready.resolve();
     });
     const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
-    const said = Buffer.concat(errors).toString('utf8').trim().split('\n').at(-1);
+    const said = lastMessage(Buffer.concat(errors).toString('utf8'));
     return { reason: said || `it ended with ${signal ?? `exit code ${code}`}`, code };
   }
+}
+
+/** Returns the last line, or the message of the error if Node printed one that nothing caught, above its version. */
+export function lastMessage(stderr: string): string {
+  const lines = stderr.trim().split('\n');
+  const last = lines.at(-1) ?? '';
+  if (!/^Node\.js v\d/.test(last)) return last;
+  return lines.findLast((line) => /^(?:Uncaught )?(?:[A-Z]\w*)?Error\b.*: /.test(line)) ?? last;
 }
