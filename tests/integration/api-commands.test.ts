@@ -132,10 +132,10 @@ describe('a command over HTTP', () => {
       'stdin.base64',
       'timeoutMs',
     ]);
-    const text = await caller.send('POST', '/sessions/s/commands', {
-      ...{ body: 'script=true', headers: { 'content-type': 'text/plain' } },
-    });
-    expect(text.status).toBe(415);
+    // The media type of `curl --data`.
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const form = await caller.send('POST', '/sessions/s/commands', { body: '{"script":"true"}', headers });
+    expect([form.status, await form.text()]).toEqual([415, expect.stringContaining('Content-Type: application/json')]);
   });
 
   test('is cancelled once', async () => {

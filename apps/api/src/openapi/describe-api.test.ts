@@ -10,6 +10,7 @@ interface Media {
 }
 interface Operation {
   operationId: string;
+  parameters?: { name: string }[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, { $ref?: string; content?: Record<string, Media> }>;
 }
@@ -47,6 +48,14 @@ describe('the OpenAPI document', () => {
       ).toBe(true);
       expect(responses['401']).toEqual({ $ref: '#/components/responses/Problem-401' });
     }
+  });
+
+  test('names the media types of bodies in their contents, not as headers that OpenAPI ignores', () => {
+    const { put, get } = document.paths['/v1/sessions/{id}/files/{path}'] ?? {};
+    expect(Object.keys(put?.requestBody?.content ?? {})).toEqual(['application/octet-stream', 'application/x-tar']);
+    expect(Object.keys(get?.responses['200']?.content ?? {})).toContain('application/x-tar');
+    const names = operations.flatMap(({ parameters = [] }) => parameters.map(({ name }) => name));
+    expect(names.filter((name) => ['accept', 'content-type', 'authorization'].includes(name))).toEqual([]);
   });
 
   test('has an example of every body of JSON, which its schema accepts', () => {

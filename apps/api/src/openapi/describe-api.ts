@@ -34,6 +34,7 @@ export function describeApi(routes: readonly Route[], version: string): Json {
 
 function toOperation(route: Route, schemas: Json): Json {
   const { operationId, summary, description, params, query, headers, body, bodyOptional, scope } = route;
+  const content = body === undefined ? undefined : toContent(body, route.bodyTypes, schemas);
   const scopes = scopesOf(scope);
   const needs = scopes.length === 0 ? 'Any key may do this.' : `Needs the scope ${scopes.join(' or ')}.`;
   const parameters = [
@@ -45,7 +46,7 @@ function toOperation(route: Route, schemas: Json): Json {
     ...{ operationId, summary, description: [description, needs].filter(Boolean).join(' ') },
     tags: [route.path.split(/[/:]/)[1]],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(body === undefined ? {} : { requestBody: { required: !bodyOptional, content: toContent(body, schemas) } }),
+    ...(content === undefined ? {} : { requestBody: { required: !bodyOptional, content } }),
     responses: {
       ...problemReplies(route),
       ...Object.fromEntries(
@@ -56,7 +57,9 @@ function toOperation(route: Route, schemas: Json): Json {
 }
 
 function toParameters(place: 'path' | 'query' | 'header', shape: Shape = {}, schemas: Json): Json[] {
-  return Object.entries(shape).map(([name, schema]) => {
+  // OpenAPI ignores parameters of these names: the media types of bodies describe them.
+  const entries = Object.entries(shape).filter(([name]) => place !== 'header' || !/^(accept|content-type)$/.test(name));
+  return entries.map(([name, schema]) => {
     const { description, ...rest } = toParameter(schema, schemas);
     const required = place === 'path' || !schema.safeParse(undefined).success;
     return { name, in: place, required, ...(description === undefined ? {} : { description }), schema: rest };
@@ -70,8 +73,8 @@ function toParameter(schema: z.ZodType, schemas: Json): Json {
   return isAny ? toSchema(schema, 'output', schemas) : given;
 }
 
-function toContent(body: z.ZodType | 'bytes', schemas: Json): Json {
-  if (body === 'bytes') return { 'application/octet-stream': {} };
+function toContent(body: z.ZodType | 'bytes', types: readonly string[] = [], schemas: Json): Json {
+  if (body === 'bytes') return Object.fromEntries(['application/octet-stream', ...types].map((type) => [type, {}]));
   return toMedia(JSON_TYPE, body, 'input', schemas);
 }
 

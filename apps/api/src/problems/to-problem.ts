@@ -54,8 +54,16 @@ function toError(thrown: unknown): ShellfleetError {
   const { statusCode } = (thrown ?? {}) as { statusCode?: unknown };
   // Fastify's own errors about a request have such a status. Their messages are about the request alone.
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500 && thrown instanceof Error)
-    return new HttpProblem(statusCode, CODES[statusCode] ?? 'COMMAND_INVALID', `${thrown.message}.`);
+    return new HttpProblem(
+      statusCode,
+      CODES[statusCode] ?? 'COMMAND_INVALID',
+      MESSAGES[statusCode] ?? `${thrown.message}.`,
+    );
   return new ShellfleetError('INTERNAL', 'The server failed. Its log has the request id.');
 }
 
 const CODES: Partial<Record<number, ErrorCode>> = { 429: 'QUOTA_EXCEEDED' };
+/** Messages in place of those of Fastify that do not tell what to do. */
+const MESSAGES: Partial<Record<number, string>> = {
+  415: 'This path does not read a body of that media type. Send JSON with Content-Type: application/json (curl --json).',
+};

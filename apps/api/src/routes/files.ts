@@ -110,6 +110,7 @@ const write = route({
   params,
   headers: { 'content-type': z.string().optional().describe(`\`${TAR}\`: the body is a tar.`) },
   body: 'bytes',
+  bodyTypes: [TAR],
   replies: { 204: { description: 'Everything is written.' } },
   async handler({ params, headers, fleet, request, beginWork }) {
     const { files } = await fleet.session(params.id);

@@ -75,6 +75,8 @@ export interface RouteDeclaration<P extends Shape, Q extends Shape, H extends Sh
   headers?: H;
   /** Schema of a JSON body, or `bytes` for a body that the handler reads from `request.raw`. */
   body?: B | 'bytes';
+  /** Media types that a body of bytes has besides `application/octet-stream`, if the handler distinguishes them. */
+  bodyTypes?: readonly string[];
   /** Whether a body may be left out. */
   bodyOptional?: boolean;
   /** Code of the error about an invalid body. Default: COMMAND_INVALID. */
