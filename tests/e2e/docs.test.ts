@@ -24,7 +24,7 @@ beforeAll(async () => {
   reader.use(testFleet);
   api = await startApiProcess(testFleet);
   const { key } = await testFleet.fleet.keys.create({ name: 'reader', scopes: ['submit', 'read', 'approve'] });
-  reader.useApi(api.url, key);
+  await reader.useApi(api.url, key);
 });
 afterAll(async () => {
   await api?.[Symbol.asyncDispose]();
@@ -48,7 +48,7 @@ describe('the documents', () => {
     );
     expect(lines).toEqual([
       'README.md: npm start: tests/e2e/up-down.test.ts and scripts/bootstrap.test.ts start fleets',
-      `README.md: curl -H "Authorization: Bearer $(cat ~/.local/state/shellfleet/api-key)" --json '{"script":"echo hello"}' http://127.0.0.1:7410/v1/run: tests/e2e/serving.test.ts runs the line that \`up\` prints`,
+      `README.md: curl -H "@$HOME/.local/state/shellfleet/api-header" --json '{"script":"echo hello"}' http://127.0.0.1:7410/v1/run: tests/e2e/serving.test.ts runs the line that \`up\` prints`,
       'README.md: npm install shellfleet: tests/packages installs the packages',
       'docs/audit.md: shellfleet audit export --follow --codes >> audit.jsonl: tests/e2e/audit-in-redis.test.ts follows',
       'docs/benchmarks.md: npm run bench: takes minutes, and the machine alone',

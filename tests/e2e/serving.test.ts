@@ -39,14 +39,18 @@ describe('the HTTP API of `up`', () => {
     expect(await statusOf(api!, '/v1/me')).toBe(200);
     expect(await statusOf({ url: api!.url, key: '' }, '/v1/me')).toBe(401);
     expect(await readFile(join(machine.directory, 'api-key'), 'utf8')).toBe(api?.key);
-    for (const name of ['api-key', 'fleet.json'])
+    const header = await readFile(join(machine.directory, 'api-header'), 'utf8');
+    expect(header).toBe(`Authorization: Bearer ${api?.key}\n`);
+    for (const name of ['api-key', 'api-header', 'fleet.json'])
       expect((await stat(join(machine.directory, name))).mode & 0o777).toBe(0o600);
   });
 
   test('answers the first request that `up` prints', async () => {
     const { stderr } = await machine.run(['up', '--detach']);
     const [line = ''] = /curl .*/.exec(stderr) ?? [];
-    const { stdout } = await promisify(execFile)('sh', ['-c', line]);
+    const { stdout, stderr: trace } = await promisify(execFile)('sh', ['-c', `set -x; ${line}`]);
+    expect(trace).toContain('+ curl');
+    expect(trace).not.toContain((await machine.connection()).api?.key); // Other users can list the arguments of curl.
     expect(JSON.parse(stdout)).toMatchObject({ outcome: 'success', stdout: 'hello\n' });
   });
 

@@ -27,6 +27,7 @@ const random = () => randomBytes(18).toString('hex');
 const SECRETS = {
   'password of Redis': random(),
   'seal key of the state directory': randomBytes(32).toString('base64'),
+  'key in the header for curl': random(),
   'signing key': generateKeyPairSync('ed25519').privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
   'named variable': random(),
   'variable with a telling name': random(),
@@ -44,7 +45,8 @@ const SECRETS = {
 /** The words of the worker's log that has secrets which this machine can know. */
 const log = () =>
   [
-    ...['password of Redis', 'seal key of the state directory', 'signing key', 'named variable'],
+    ...['password of Redis', 'seal key of the state directory', 'key in the header for curl'],
+    ...['signing key', 'named variable'],
     ...['variable with a telling name', 'token of a known format'],
   ].map((kind) =>
     JSON.stringify({ level: 'warn', msg: `planted ${kind}`, value: SECRETS[kind as keyof typeof SECRETS] }),
@@ -62,8 +64,9 @@ describe('a support bundle', () => {
       secrets: { DEPLOY: SECRETS['secret of a session'] },
     });
     await waiting.submit(`echo ${SECRETS.script}`);
-    await writeFile(join(directory, 'workers.log'), `${log().join('\n')}\n`);
+    for (const name of ['workers.log', 'api.log']) await writeFile(join(directory, name), `${log().join('\n')}\n`);
     await writeFile(join(directory, 'seal-key'), SECRETS['seal key of the state directory']);
+    await writeFile(join(directory, 'api-header'), `Authorization: Bearer ${SECRETS['key in the header for curl']}\n`);
     const configuration = join(directory, 'host.yaml');
     await writeFile(
       configuration,

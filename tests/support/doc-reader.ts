@@ -67,8 +67,10 @@ esac
   }
 
   /** Lets the programs of the documents find an API with this key. */
-  useApi(url: string, key: string): void {
-    Object.assign(this.#env, { SHELLFLEET_URL: url, SHELLFLEET_API_KEY: key });
+  async useApi(url: string, key: string): Promise<void> {
+    const header = join(this.directory, '.api-header');
+    await writeFile(header, `Authorization: Bearer ${key}\n`, { mode: 0o600 });
+    Object.assign(this.#env, { SHELLFLEET_URL: url, SHELLFLEET_API_KEY: key, API_HEADER: header });
   }
 
   use(fleet: Pick<TestFleet, 'redisUrl' | 'namespace' | 'sealKey' | 'stateDirectory'>): void {

@@ -6,7 +6,7 @@ import { Fleet, readFleetFile } from '@shellfleet/client';
 import { DEFAULT_POLICY, POLICY_NAMES, type PolicyName } from '@shellfleet/protocol';
 import { isCheckout, makeStateDirectory, SetupError, stateDirectory } from '@shellfleet/setup';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { apiKeyPath } from '../fleet-process/api-key.ts';
+import { apiHeaderPath } from '../fleet-process/api-key.ts';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
 import { describeUse } from '../fleet-process/fleet-use.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
@@ -138,11 +138,10 @@ ${api === undefined ? '' : describeRequest(api, policy, env)}  npx shellfleet ps
   npx shellfleet down`);
 }
 
-/** Returns a first request to the HTTP API. The key is in a file, so that it is in no log of this terminal. */
+/** Returns a first request to the HTTP API. curl reads the key from a file: no log and no list of processes has it. */
 function describeRequest({ url }: { url: string }, policy: PolicyName, env: NodeJS.ProcessEnv): string {
   const body = { script: 'echo hello', ...(policy === DEFAULT_POLICY ? {} : { spec: { policy } }) };
-  const key = `$(cat '${apiKeyPath(stateDirectory(env))}')`;
-  return `  curl -H "Authorization: Bearer ${key}" --json '${JSON.stringify(body)}' ${new URL('/v1/run', url)}\n`;
+  return `  curl -H '@${apiHeaderPath(stateDirectory(env))}' --json '${JSON.stringify(body)}' ${new URL('/v1/run', url)}\n`;
 }
 
 /** Returns the default policy if a host offers it, else the first one offered. */

@@ -8,15 +8,25 @@ export function apiKeyPath(directory: string): string {
   return join(directory, 'api-key');
 }
 
+/** Returns the file with that key as a header, for `curl -H @FILE`: other users can list the arguments of a process. */
+export function apiHeaderPath(directory: string): string {
+  return join(directory, 'api-header');
+}
+
 /** Returns this user's API key for the fleet. Makes another if there is none, or none that the fleet accepts. */
 export async function ensureApiKey(fleet: Fleet, directory: string): Promise<string> {
-  const path = apiKeyPath(directory);
-  const kept = (await readFile(path, 'utf8').catch(() => '')).trim();
-  if (await isAccepted(fleet, kept)) return kept;
-  const { key } = await fleet.keys.create({ name: 'local', scopes: [...SCOPES] });
-  await writeFile(`${path}.${process.pid}`, key, { mode: 0o600 });
-  await rename(`${path}.${process.pid}`, path);
+  const kept = (await readFile(apiKeyPath(directory), 'utf8').catch(() => '')).trim();
+  const key = (await isAccepted(fleet, kept))
+    ? kept
+    : (await fleet.keys.create({ name: 'local', scopes: [...SCOPES] })).key;
+  if (key !== kept) await writePrivately(apiKeyPath(directory), key);
+  await writePrivately(apiHeaderPath(directory), `Authorization: Bearer ${key}\n`);
   return key;
+}
+
+async function writePrivately(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.${process.pid}`, text, { mode: 0o600 });
+  await rename(`${path}.${process.pid}`, path);
 }
 
 async function isAccepted(fleet: Fleet, key: string): Promise<boolean> {

@@ -14,7 +14,10 @@ export async function findSecrets(
   redisUrl: string | undefined,
 ): Promise<Record<string, string>> {
   const file = await readFleetFile(env).catch(() => undefined);
-  const kept = ['seal-key', 'api-key'].map((name) => readFile(join(stateDirectory(env), name), 'utf8').catch(() => ''));
+  const directory = stateDirectory(env);
+  const kept = ['seal-key', 'api-key', 'api-header'].map((name) =>
+    readFile(join(directory, name), 'utf8').catch(() => ''),
+  );
   // SHELLFLEET_SECRET names variables whose values are secrets of sessions.
   const named = (env.SHELLFLEET_SECRET ?? '').split(/[\s,]+/);
   const ofEnv = Object.entries(env).filter(([name]) => SECRET_NAME.test(name) || named.includes(name));
@@ -23,7 +26,7 @@ export async function findSecrets(
     ...[redisUrl, env.SHELLFLEET_REDIS_URL, file?.redisUrl].flatMap(passwordsOf),
     ...(file?.sealKeys ?? []),
     file?.api?.key ?? '',
-    ...(await Promise.all(kept)),
+    ...(await Promise.all(kept)).map((text) => text.replace('Authorization: Bearer ', '')),
   ];
   const secrets = values.map((value) => value.trim()).filter(({ length }) => length >= FEWEST_CHARACTERS);
   return Object.fromEntries([...new Set(secrets)].map((value, index) => [`secret ${index}`, value]));
