@@ -138,6 +138,15 @@ describe('a command over HTTP', () => {
     expect([form.status, await form.text()]).toEqual([415, expect.stringContaining('Content-Type: application/json')]);
   });
 
+  test('has no stream after an id that is none of its events', async () => {
+    const id = await submit('places', { script: 'true' });
+    for (const path of [`/commands/${id}/events`, '/sessions/places/events'])
+      for (const headers of [{ 'last-event-id': 'other' }, { 'last-event-id': '' }])
+        expect(await caller.call('GET', path, { headers })).toMatchObject({
+          ...{ status: 400, json: { code: 'COMMAND_INVALID', context: { issues: [{ path: 'last-event-id' }] } } },
+        });
+  });
+
   test('is cancelled once', async () => {
     const id = await submit('cancelled', { script: 'sleep 60' });
     const body = { reason: 'no longer needed' };

@@ -5,13 +5,12 @@ import { outputDataSchema, toOutputData, toOutputEvent } from '../streams/output
 import { type ServerEvent, sendEvents } from '../streams/send-events.ts';
 import { SharedEvents } from '../streams/shared-events.ts';
 import { requireCommand } from './commands.ts';
-import { after, commandPart, lastEventId, sessionPart } from './parts.ts';
+import { commandPart, resumingAfter, sessionPart } from './parts.ts';
 import { route } from './route.ts';
 import { findSession } from './sessions.ts';
 
 /** Id of the last event of a command. */
 const END = 'end';
-const resuming = { headers: { 'last-event-id': lastEventId }, query: { after } };
 const nothingLeft = { description: 'The client has all events.' };
 const ends = new SharedEvents<Fleet>();
 const EVENT_STREAM = 'text/event-stream';
@@ -25,7 +24,7 @@ const ofCommand = route({
   description:
     '`command.output` has a piece of the output, `command.completed` the Result; then the stream ends. A client that repeats the request with the id of its last event gets what follows, at any server, and 204 after the end.',
   params: commandPart,
-  ...resuming,
+  ...resumingAfter(/^(?:\d{1,16}-\d{1,16}|end)$/),
   replies: {
     200: {
       description: 'The events. The data of `command.output` is OutputData, that of `command.completed` is Result.',
@@ -51,7 +50,7 @@ const ofSession = route({
   summary: 'Streams the events of a session',
   description: 'The stream ends with the session. A client resumes as with the events of a command.',
   params: sessionPart,
-  ...resuming,
+  ...resumingAfter(/^\d{1,16}-\d{1,16}$/),
   replies: {
     200: {
       description: 'The events. The data of each is SessionEvent, with the type of the event.',

@@ -2,7 +2,7 @@ import { fleetLoadSchema, tenantInfoSchema } from '@shellfleet/client';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { sendEvents } from '../streams/send-events.ts';
-import { after, lastEventId } from './parts.ts';
+import { resumingAfter } from './parts.ts';
 import { route } from './route.ts';
 
 const count = z.number().int();
@@ -74,8 +74,7 @@ const events = route({
   summary: 'Streams what happens in the fleet, of all tenants',
   description:
     'Sessions open, are lost and close, commands end, people are asked and answer, hosts come and go. After the id of an event, events from two seconds before it on come first, so that none is missing; ids tell those that a client has.',
-  headers: { 'last-event-id': lastEventId },
-  query: { after },
+  ...resumingAfter(/^\d{1,15}(?:-\d{1,20})?$/),
   replies: { 200: { description: 'The events, as FleetEvent of the SDK.', type: 'text/event-stream' } },
   async handler(call) {
     const { headers, query, fleet } = call;

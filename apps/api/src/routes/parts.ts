@@ -28,8 +28,14 @@ export const prefer = z
   })
   .meta({ description: `\`wait=N\`: waits up to N seconds for the end, at most ${LONGEST_WAIT_S}.` });
 
-export const lastEventId = z.string().max(64).optional().describe('Id of the last event that arrived.');
-export const after = z.string().max(64).optional().describe('The same as `Last-Event-ID`, which has precedence.');
+/** The place in a stream after which a client resumes. Another one is refused before the stream begins. */
+export function resumingAfter(ids: RegExp) {
+  const id = z.string().regex(ids, 'must be the id of an event of this stream').optional();
+  return {
+    headers: { 'last-event-id': id.describe('Id of the last event that arrived.') },
+    query: { after: id.describe('The same as `Last-Event-ID`, which has precedence.') },
+  };
+}
 
 export const page = {
   limit: z.coerce
