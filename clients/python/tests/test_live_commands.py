@@ -36,7 +36,9 @@ class Outcomes(LiveTest):
         denial = await session.run("rm -rf /nothing")
         self.assertEqual((denial.outcome, denial.reason), ("denial", "rules"))
         self.assertIn("keep", denial.stderr)
-        blocked = await session.run("echo mark-1")
+        command = await session.submit("echo mark-1")
+        self.assertEqual([chunk.omitted_because async for chunk in command.output()], ["withheld"])
+        blocked = await command.result()
         assert blocked.blocked is not None
         self.assertEqual((blocked.outcome, blocked.stdout, blocked.blocked.type), ("blocked", "", "mark"))
 

@@ -12,15 +12,20 @@ export const outputDataSchema = z
     data: z.string().describe('The bytes, as `encoding` says.'),
     encoding: z.enum(['utf8', 'base64']).describe('`base64` if these bytes alone are no valid UTF-8.'),
     omittedBytes: z.number().int().optional().describe('Bytes before this piece that the stream does not have.'),
+    omittedBecause: z
+      .enum(['over-budget', 'withheld', 'trimmed'])
+      .optional()
+      .describe('Why it does not have them. Present together with `omittedBytes`.'),
   })
   .meta({ id: 'OutputData', description: 'A piece of the redacted output of a command.' });
 
-export function toOutputData({ stream, seq, data, omittedBytes }: OutputChunk): z.infer<typeof outputDataSchema> {
+export function toOutputData(chunk: OutputChunk): z.infer<typeof outputDataSchema> {
+  const { stream, seq, data, omittedBytes, omittedBecause } = chunk;
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const encoding = isUtf8(bytes) ? 'utf8' : 'base64';
   return {
     ...{ stream, seq, data: bytes.toString(encoding), encoding },
-    ...(omittedBytes === undefined ? {} : { omittedBytes }),
+    ...(omittedBytes === undefined ? {} : { omittedBytes, omittedBecause }),
   };
 }
 
