@@ -102,7 +102,8 @@ const writeStdin = route({
   replies: { 204: { description: 'Everything was written.' } },
   async handler({ params, query, fleet, request, beginWork }) {
     const command = await requireCommand(fleet, params.id);
-    using work = beginWork();
+    // Nobody knows how much of its body a request that ends early has written.
+    using work = beginWork({ goesOn: true });
     for await (const bytes of request.raw) await command.write(bytes as Buffer, { signal: work.signal });
     if (query.end) await command.closeStdin();
   },
