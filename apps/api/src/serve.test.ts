@@ -3,7 +3,7 @@ import type { Access, Principal } from '@shellfleet/access';
 import type { Fleet } from '@shellfleet/client';
 import { SCOPES, type Scope, ShellfleetError } from '@shellfleet/protocol';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type ApiServer, createServer } from './serve.ts';
 
 const principalOf = (name: string, scopes: readonly Scope[]): Principal => ({
@@ -38,11 +38,14 @@ let server: ApiServer;
 let url: string;
 let lines: string[];
 
-async function start(config: Partial<Parameters<typeof createServer>[0]['config']> = {}): Promise<void> {
+async function start(
+  config: Partial<Parameters<typeof createServer>[0]['config']> = {},
+  connectFleet = async () => fleet,
+): Promise<void> {
   lines = [];
   conflicts = [];
   server = await createServer({
-    ...{ access, fleet, connect: async () => fleet, version: '1.2.3' },
+    ...{ access, fleet, connect: connectFleet, version: '1.2.3' },
     config: { tls: undefined, host: '127.0.0.1', allowedHosts: [], corsOrigins: [], rateLimit: 1_000, ...config },
     onOtherFleet: ({ message }) => void conflicts.push(message),
     log: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
@@ -215,6 +218,24 @@ describe('the server', () => {
     expect((await begun).status).toBe(200);
     await drained;
     await expect(get('/healthz')).rejects.toThrow();
+  });
+
+  test('cancels the call of a tool whose client left before its fleet was there', async () => {
+    const connecting = Promise.withResolvers<Fleet>();
+    const called = Promise.withResolvers<AbortSignal>();
+    const call = async (_name: string, _args: unknown, { signal }: { signal: AbortSignal }) => called.resolve(signal);
+    await server.close();
+    const connectFleet = vi.fn(() => connecting.promise);
+    await start({}, connectFleet);
+    const leaving = new AbortController();
+    const headers = { authorization: 'Bearer all' };
+    const left = fetch(`${url}/v1/tools/x/call`, { method: 'POST', headers, signal: leaving.signal });
+    await expect.poll(() => connectFleet.mock.calls.length).toBe(1);
+    leaving.abort();
+    await expect(left).rejects.toThrow();
+    await expect.poll(() => lines.join('')).toContain('"left":true');
+    connecting.resolve({ tools: { call }, close: async () => {} } as unknown as Fleet);
+    expect((await called.promise).aborted).toBe(true);
   });
 
   test('gives up what does not end in time when it stops', async () => {

@@ -5,7 +5,7 @@ import type { WebSocket } from 'ws';
 import { requireScope } from '../access/authorize.ts';
 import { traceContextOf } from '../guards/trace.ts';
 import { HttpProblem } from '../problems/http-problem.ts';
-import type { OpenWork } from '../streams/open-work.ts';
+import { type OpenWork, onceClosed } from '../streams/open-work.ts';
 import { parserOf } from './parse-request.ts';
 import type { Route } from './route.ts';
 
@@ -86,9 +86,7 @@ async function answer(
   requireScope(principal, route.scope);
   const parts = parse(request);
   const borrowed = await fleets.borrow(principal);
-  // The client may have left while the fleet was opened.
-  if (reply.raw.closed) borrowed[Symbol.dispose]();
-  else reply.raw.once('close', () => borrowed[Symbol.dispose]());
+  onceClosed(reply.raw, () => borrowed[Symbol.dispose]());
   const result = await route.handler({
     ...parts,
     ...{ principal, request, reply, fleet: borrowed.fleet },

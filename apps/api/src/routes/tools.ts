@@ -1,5 +1,6 @@
 import { toolCallIdSchema, toolInfoSchema, toolResultSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
+import { onceClosed } from '../streams/open-work.ts';
 import { sendEvents } from '../streams/send-events.ts';
 import { route } from './route.ts';
 
@@ -49,7 +50,7 @@ const callTool = route({
   async handler({ params, body: { args, ...options } = {}, fleet, reply }) {
     // A call runs in a process that ends with it, so a server that stops waits for the result.
     const left = new AbortController();
-    reply.raw.once('close', () => left.abort());
+    onceClosed(reply.raw, () => left.abort());
     return fleet.tools.call(params.name, args, { ...options, signal: left.signal });
   },
 });

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Access, Principal, Validity } from '@shellfleet/access';
 import { stopping, unauthenticated } from '../problems/http-problem.ts';
 
@@ -18,6 +19,12 @@ interface Connection {
   readonly closed: boolean;
   on(event: 'close', listener: () => void): unknown;
   off(event: 'close', listener: () => void): unknown;
+}
+
+/** Calls a function once when a response is closed, at once if its client has left already. */
+export function onceClosed(response: Pick<ServerResponse, 'closed' | 'once'>, call: () => void): void {
+  if (response.closed) call();
+  else response.once('close', call);
 }
 
 export interface WorkOptions {
@@ -78,7 +85,7 @@ class OneWork implements Work {
     this.#response = response;
     this.#validity = validity;
     this.#onEnd = onEnd;
-    response.on('close', this.#left);
+    response.on('close', this.#closed);
     validity.signal.addEventListener('abort', this.#revoked);
     if (response.closed) this.#left();
   }
@@ -104,11 +111,16 @@ class OneWork implements Work {
   }
 
   readonly #left = (): void => this.stop(CLIENT_LEFT);
+  /** A reply that nobody reads any more may never begin to read its source, which would dispose of the work. */
+  readonly #closed = (): void => {
+    this.#left();
+    this[Symbol.dispose]();
+  };
   readonly #revoked = (): void => this.stop(unauthenticated());
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timeout);
-    this.#response.off('close', this.#left);
+    this.#response.off('close', this.#closed);
     this.#validity.signal.removeEventListener('abort', this.#revoked);
     this.#validity[Symbol.dispose]();
     this.#onEnd();
