@@ -79,7 +79,8 @@ class Connection:
             head = await self._send_and_receive(request, encode_head(request, common))
         except (OSError, EOFError, MessageError, asyncio.LimitOverrunError) as error:
             self.abort()
-            raise Broken(self._why or str(error) or "It closed the connection") from error
+            why = "It closed the connection" if isinstance(error, EOFError) else str(error)
+            raise Broken(self._why or why) from error
         except _SourceFailed as failure:
             self.abort()
             raise failure.error from None
