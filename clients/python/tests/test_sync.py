@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import unittest
+import warnings
 from collections.abc import AsyncGenerator
 
 import shellfleet
@@ -49,6 +50,26 @@ class Threads(unittest.TestCase):
 
     def left(self) -> set[threading.Thread]:
         return set(threading.enumerate()) - self.before
+
+    def test_are_not_there_in_a_fork_which_is_told_so(self) -> None:
+        async def work() -> None:
+            pass
+
+        with warnings.catch_warnings():
+            # Python 3.12 warns of a fork of a process with threads.
+            warnings.simplefilter("ignore")
+            child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            told = 1
+            try:
+                self.portal.call(work())
+            except ShellfleetError as error:
+                told = 0 if error.code == "COMMAND_INVALID" and self.portal.is_closed else 2
+            finally:
+                os._exit(told)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.portal.call(work())
 
     def test_end_with_the_fleet(self) -> None:
         async def work() -> int:

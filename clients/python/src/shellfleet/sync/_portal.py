@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
 from typing import Any, TypeVar
+
+from ..errors import invalid
 
 T = TypeVar("T")
 
@@ -21,6 +24,7 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._pid = os.getpid()
         # A Fleet that was not closed does not keep the program from ending.
         self._thread = threading.Thread(target=self._run, name="shellfleet", daemon=True)
         self._thread.start()
@@ -30,7 +34,10 @@ class Portal:
         self._loop.run_forever()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine in the loop, and waits for it."""
+        """Runs a coroutine in the loop, and waits for it. Raises COMMAND_INVALID in a fork, which has no thread."""
+        if os.getpid() != self._pid:
+            work.close()
+            raise invalid("This Fleet belongs to the process that was forked. Connect a new one in this process.")
         done: Future[T] = Future()
         tasks: list[asyncio.Task[T]] = []
 
@@ -72,7 +79,7 @@ class Portal:
             while (item := self.call(_next(source))) is not _END:
                 yield item
         finally:
-            if not self._loop.is_closed() and threading.current_thread() is not self._thread:
+            if not self.is_closed and threading.current_thread() is not self._thread:
                 self.call(source.aclose())
 
     async def pull(self, pieces: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T]:
@@ -87,12 +94,12 @@ class Portal:
 
     @property
     def is_closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._loop.is_closed()
+        """Whether `close` was called, or this process is a fork, which has nothing to close."""
+        return self._loop.is_closed() or os.getpid() != self._pid
 
     def close(self) -> None:
-        """Ends the loop and its threads."""
-        if self._loop.is_closed():
+        """Ends the loop and its threads. Does nothing in a fork."""
+        if self.is_closed:
             return
         self.call(self._end_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
