@@ -1,5 +1,4 @@
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
-import { withResolvers } from '@shellfleet/concurrency';
 import { StdioConnection, type StdioIdentity } from './connections/stdio-connection.ts';
 import { createMcpServer } from './server/create-server.ts';
 import { inShort, type McpSettings, MESSAGE_BYTES } from './settings.ts';
@@ -14,7 +13,7 @@ export async function serveMcpOverStdio(
 ): Promise<void> {
   await using connection = new StdioConnection(settings, identity);
   const transport = new StdioServerTransport(process.stdin, process.stdout, { maxBufferSize: MESSAGE_BYTES });
-  const ended = withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
   const onerror = (error: Error) => settings.log(`The connection failed, or a message was no MCP: ${inShort(error)}`);
   const handle = serveStdio(({ era }) => createMcpServer(connection, era), { transport, onerror });
   const close = transport.onclose;

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { withResolvers } from '@shellfleet/concurrency';
 import { ATTRIBUTES, ensureShellfleetError, type HostOffer, toCommandId } from '@shellfleet/protocol';
 import type { Admission } from './admission/admission.ts';
 import { createAdmission } from './admission/create-admission.ts';
@@ -69,7 +68,7 @@ function endWithoutSupervisor(): { becomeReady(): void } {
 
 /** Resolves when a signal asks this process to stop. A second signal, or an end that takes too long, exits at once. */
 function untilAskedToStop(): Promise<Stop> {
-  const asked = withResolvers<Stop>();
+  const asked = Promise.withResolvers<Stop>();
   let stopping = false;
   const stop = (how: Stop) => {
     if (stopping) process.exit(1);

@@ -1,5 +1,3 @@
-import { withResolvers } from './with-resolvers.ts';
-
 /**
  * Waits for a promise until the signal aborts, and then rejects with its reason. The promise itself is not cancelled:
  * its later value or error is dropped.
@@ -10,7 +8,7 @@ import { withResolvers } from './with-resolvers.ts';
  */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
-  const aborted = withResolvers<never>();
+  const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
   if (signal.aborted) abort();

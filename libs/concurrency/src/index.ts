@@ -4,4 +4,3 @@ export { Notifier, type WaitOptions } from './notifier.ts';
 export { type Repetition, repeat } from './repeat.ts';
 export { SharedRounds } from './shared-rounds.ts';
 export { SharedTimer } from './shared-timer.ts';
-export { type Resolvers, withResolvers } from './with-resolvers.ts';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { repeat } from './repeat.ts';
-import { withResolvers } from './with-resolvers.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -22,7 +21,7 @@ describe('repeat', () => {
   });
 
   test('leaves out a round that is due while another is under way', async () => {
-    const first = withResolvers<void>();
+    const first = Promise.withResolvers<void>();
     const round = vi.fn(() => first.promise);
     const rounds = repeat(round, { everyMs: 10, onError });
     await vi.advanceTimersByTimeAsync(35);
@@ -62,7 +61,7 @@ describe('repeat', () => {
   });
 
   test('runs a round at once when now() is called, or joins the round under way', async () => {
-    const first = withResolvers<void>();
+    const first = Promise.withResolvers<void>();
     const round = vi.fn(() => first.promise);
     const rounds = repeat(round, { everyMs: 10, onError });
     const both = Promise.all([rounds.now(), rounds.now()]);
@@ -73,7 +72,7 @@ describe('repeat', () => {
   });
 
   test('closes when the round under way has ended', async () => {
-    const first = withResolvers<void>();
+    const first = Promise.withResolvers<void>();
     const rounds = repeat(() => first.promise, { everyMs: 10, onError });
     const ended = vi.fn();
     void rounds.now();

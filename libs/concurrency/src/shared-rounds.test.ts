@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { SharedRounds } from './shared-rounds.ts';
-import { type Resolvers, withResolvers } from './with-resolvers.ts';
 
 /** Rounds that end when the test says so. */
 function startRounds() {
-  const begun: (Resolvers<void> & { key: string })[] = [];
+  const begun: (PromiseWithResolvers<void> & { key: string })[] = [];
   const rounds = new SharedRounds((key) => {
-    const round = { ...withResolvers<void>(), key };
+    const round = { ...Promise.withResolvers<void>(), key };
     begun.push(round);
     return round.promise;
   });

@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { isShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { describeRedis, parseRedisUrl, type RedisAddress } from './address.ts';
@@ -79,7 +78,7 @@ async function explain(error: unknown, reason: Error | undefined, address: Redis
 
 /** Rejects at the first failure, because ioredis would ask the sentinels forever. */
 async function connectOnce(redis: Redis): Promise<void> {
-  const failed = withResolvers<void>();
+  const failed = Promise.withResolvers<void>();
   const timer = setTimeout(() => failed.reject(new Error('it did not answer in time')), CONNECT_WITHIN_MS);
   redis.once('error', failed.reject);
   const connecting = redis.connect();

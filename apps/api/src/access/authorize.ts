@@ -1,18 +1,27 @@
 import type { Access, Principal } from '@shellfleet/access';
-import type { Scope } from '@shellfleet/protocol';
+import { isShellfleetError, type Scope } from '@shellfleet/protocol';
 import type { FastifyRequest } from 'fastify';
 import { HttpProblem, unauthenticated } from '../problems/http-problem.ts';
 
 /** What a route asks of its caller: one of these scopes, or any key that works. */
 export type NeededScope = Scope | readonly [Scope, ...Scope[]] | 'any';
 
-/** Returns who makes a request, from its key. Rejects with UNAUTHORIZED (401) without a key that works. */
+/**
+ * Returns who makes a request, from its key. Rejects with UNAUTHORIZED (401) without a key that works, and with the
+ * code of the failure (503) while keys cannot be checked.
+ */
 export async function authenticate(access: Access, request: Pick<FastifyRequest, 'headers'>): Promise<Principal> {
   const { authorization, upgrade, 'sec-websocket-protocol': protocols } = request.headers;
   const token = readToken(authorization) ?? (upgrade === undefined ? undefined : readSocketToken(protocols));
-  const principal = token === undefined ? undefined : await access.authenticate(token);
+  const principal = token === undefined ? undefined : await access.authenticate(token).catch(throwUnchecked);
   if (principal === undefined) throw unauthenticated();
   return principal;
+}
+
+/** Throws the error without its text, which names Redis or the issuer to somebody who has shown no key that works. */
+function throwUnchecked(error: unknown): never {
+  if (!isShellfleetError(error) || !error.retryable) throw error;
+  throw new HttpProblem(503, error.code, 'Keys cannot be checked now. Repeat the request.', { retryable: true });
 }
 
 /** Throws UNAUTHORIZED (403) for a caller without the scope that a route asks for. */

@@ -1,5 +1,4 @@
 import type { Terminal } from '@shellfleet/client';
-import { withResolvers } from '@shellfleet/concurrency';
 import { tryJson } from '@shellfleet/protocol';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
@@ -17,7 +16,7 @@ const controlSchema = z.union([
 /** What a client sends to its terminal, in order, also before the terminal is open. */
 export class SocketInput {
   readonly #socket: WebSocket;
-  readonly #terminal = withResolvers<Terminal>();
+  readonly #terminal = Promise.withResolvers<Terminal>();
   #waiting = 0;
   #order: Promise<void> = Promise.resolve();
 

@@ -1,5 +1,4 @@
 import { type Session, type SessionSpec, type Terminal as SessionTerminal, ShellfleetError } from '@shellfleet/client';
-import { withResolvers } from '@shellfleet/concurrency';
 import { type Command, Option } from 'commander';
 import type { Context } from './context.ts';
 import { DEFAULT_DETACH_KEYS, DetachKeys, parseDetachKeys } from './detach-keys.ts';
@@ -55,7 +54,7 @@ interface Left {
 
 /** Connects the local terminal to the session's until its end or a detach, and then restores the local terminal. */
 async function beAt(terminal: SessionTerminal, context: Context, keys: DetachKeys): Promise<Left> {
-  const left = withResolvers<Left>();
+  const left = Promise.withResolvers<Left>();
   const modes = new TerminalModes();
   let ended = false;
   let isLeaving = false;

@@ -9,7 +9,6 @@ import {
   type TransferOptions,
   type TransferProgress,
 } from '@shellfleet/client';
-import { withResolvers } from '@shellfleet/concurrency';
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
@@ -43,7 +42,7 @@ export function registerCp(program: Command, context: Context): void {
 /** Ends the copy at Ctrl-C between two steps. Incomplete files have no final name, and are removed. */
 async function untilInterrupted(context: Context, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
-  const interrupted = withResolvers<void>();
+  const interrupted = Promise.withResolvers<void>();
   const interrupt = () => {
     stop.abort();
     interrupted.resolve(delay(CLEAN_UP_MS));

@@ -1,5 +1,4 @@
 import { emitKeypressEvents } from 'node:readline';
-import { withResolvers } from '@shellfleet/concurrency';
 import type { Config } from '../config.ts';
 import { ENDING_SIGNALS } from './ending-signals.ts';
 import { exitCodeOfSignal } from './exit-codes.ts';
@@ -44,7 +43,7 @@ export async function showFullScreen(
   terminal: CliOutput,
   create: (controls: ScreenControls) => Screen,
 ): Promise<number> {
-  const left = withResolvers<number>();
+  const left = Promise.withResolvers<number>();
   const stopped = new AbortController();
   let isDrawing = false;
   let ringsNext = false;

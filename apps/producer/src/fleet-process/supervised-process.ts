@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { withResolvers } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { type RecordedProcess, recordProcess } from '@shellfleet/setup';
 import type { z } from 'zod';
@@ -47,7 +46,7 @@ export function superviseProcess<Ready extends object>(
   let recorded: (RecordedProcess & Partial<Ready>) | undefined;
   let stopping = false;
   let wasReady = false;
-  const ready = withResolvers<void>();
+  const ready = Promise.withResolvers<void>();
   ready.promise.catch(() => {});
   const ended = run();
   return {

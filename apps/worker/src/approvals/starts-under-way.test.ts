@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { describe, expect, test } from 'vitest';
 import { StartsUnderWay } from './starts-under-way.ts';
 
@@ -18,7 +17,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 describe('a revocation', () => {
   test('waits for the end of a start that found an approval (STARTS-1)', async () => {
     const starts = new StartsUnderWay();
-    const [found, started] = [withResolvers<boolean>(), withResolvers<void>()];
+    const [found, started] = [Promise.withResolvers<boolean>(), Promise.withResolvers<void>()];
     const start = starts.during(entry, async () => {
       await starts.look(entry, () => found.promise, isTrue);
       await started.promise;
@@ -38,7 +37,7 @@ describe('a revocation', () => {
 
   test('does not wait for a start that found no approval (STARTS-1)', async () => {
     const starts = new StartsUnderWay();
-    const held = withResolvers<void>();
+    const held = Promise.withResolvers<void>();
     const start = starts.during(entry, async () => {
       await starts.look(entry, async () => false, isTrue);
       await held.promise;
@@ -68,7 +67,7 @@ describe('a revocation', () => {
   test('waits neither for later starts (STARTS-2) nor for searches without a start', async () => {
     const starts = new StartsUnderWay();
     const seen = watch(starts);
-    const never = withResolvers<boolean>();
+    const never = Promise.withResolvers<boolean>();
     void starts.during(entry, () => starts.look(entry, () => never.promise, isTrue));
     void starts.look({ ...entry, entryId: 'other' }, () => never.promise, isTrue);
     await turn();

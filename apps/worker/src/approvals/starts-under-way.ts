@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import type { AdmissionInput } from '../admission/admission.ts';
 
 // The starts of this host that may use an approval.
@@ -31,7 +30,7 @@ export class StartsUnderWay {
   async look<T>(entry: StartingEntry, find: () => Promise<T>, isFound: (found: T) => boolean): Promise<T> {
     const ends = this.#starts.get(nameOf(entry));
     if (ends === undefined) return find();
-    const { promise, resolve } = withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     const end = () => {
       this.#uses.delete(promise);
       resolve();

@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { describe, expect, test } from 'vitest';
 import { type Address, createResolveName } from './resolve-name.ts';
 
@@ -7,7 +6,7 @@ const found: Address[] = [{ address: '192.0.2.1', family: 4 }];
 
 describe('resolveName', () => {
   test('lookups without a reply, even after an abort, do not delay those of another session', async () => {
-    const pending = withResolvers<Address[]>();
+    const pending = Promise.withResolvers<Address[]>();
     const asked: string[] = [];
     const slow = createResolveName((name) => {
       asked.push(name);

@@ -1,5 +1,4 @@
 import { connect } from 'node:net';
-import { withResolvers } from '@shellfleet/concurrency';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ConfigError } from '../config/config.ts';
@@ -85,7 +84,7 @@ describe('the port of a worker', () => {
   });
 
   test('reads the metrics once for requests that come together', async () => {
-    const [reading, third] = [withResolvers<string>(), withResolvers<void>()];
+    const [reading, third] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
     let reads = 0;
     await serve({
       metrics: () => {

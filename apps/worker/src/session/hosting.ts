@@ -1,4 +1,4 @@
-import { Notifier, withResolvers } from '@shellfleet/concurrency';
+import { Notifier } from '@shellfleet/concurrency';
 import type { EntryRun } from '../run/entry-run.ts';
 
 /** State of a session on this host. In each of them an entry may run. */
@@ -64,7 +64,7 @@ export class Hosting {
   readonly #unwanted = new AbortController();
   /** Entries that a caller cancelled and generations that a caller closed, perhaps before the session was adopted. */
   readonly #cancelled = new Set<string>();
-  readonly #begun = withResolvers<void>();
+  readonly #begun = Promise.withResolvers<void>();
   #state: HostingState = 'starting';
   #activity: Activity = { type: 'steps' };
 

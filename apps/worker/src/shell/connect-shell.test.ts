@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { withResolvers } from '@shellfleet/concurrency';
 import {
   type Examination,
   encodeFrame,
@@ -147,7 +146,7 @@ describe('connecting to a shell', () => {
   test('uses the shell before the engine has answered that the sandbox runs', async () => {
     const sandbox = sandboxWith((socket) => socket.write(hello()));
     const { start } = sandbox;
-    const answered = withResolvers<void>();
+    const answered = Promise.withResolvers<void>();
     sandbox.start = () => start().then(() => answered.promise);
     const shell = await connectShell(sandbox, { fence: 1, deadlineMs: 20_000, start: true, onMessage: () => {} });
     expect(shell.connected).toBe(true);
@@ -156,7 +155,7 @@ describe('connecting to a shell', () => {
   });
 
   test('fails with the reason of the engine when the sandbox ends because its start failed', async () => {
-    const death = withResolvers<SandboxDeath>();
+    const death = Promise.withResolvers<SandboxDeath>();
     const start = async () => {
       death.resolve({ reason: 'exited', exitCode: 127 });
       await nextTurn();

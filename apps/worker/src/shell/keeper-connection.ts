@@ -1,5 +1,5 @@
 // A connection to one keeper, under one fence at a time: claims the keeper, sends pings, and reports when it ends.
-import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
 import {
   decodeExamined,
   decodeHello,
@@ -136,7 +136,7 @@ export class KeeperConnection {
   #events: ConnectionEvents | undefined;
   #held: Frame[] | undefined;
   /** The last examination, and its number. */
-  #examining: (Resolvers<Examination> & { number: number }) | undefined;
+  #examining: (PromiseWithResolvers<Examination> & { number: number }) | undefined;
   #receivedAt = performance.now();
   #paused = false;
   #closed = false;
@@ -181,7 +181,7 @@ export class KeeperConnection {
     const payload = encodeExamine(probes);
     const earlier = this.#examining;
     earlier?.reject(new Error('Another examination has begun.'));
-    const asked = { ...withResolvers<Examination>(), number: (earlier?.number ?? 0) + 1 };
+    const asked = { ...Promise.withResolvers<Examination>(), number: (earlier?.number ?? 0) + 1 };
     this.#examining = asked;
     this.send({ type: FrameType.examine, offset: asked.number, payload });
     return abortable(asked.promise, signal);

@@ -1,5 +1,5 @@
 // The shell of a sandbox whose main process is the keeper.
-import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
 import {
   decodeDirectory,
   decodeEnd,
@@ -67,8 +67,8 @@ class KeeperShell implements Shell {
   #events: ShellEvents | undefined;
   #current: CurrentEntry | undefined;
   #lastRequest = 0;
-  readonly #requests = new Map<number, Resolvers<Uint8Array>>();
-  readonly #disconnected = withResolvers<void>();
+  readonly #requests = new Map<number, PromiseWithResolvers<Uint8Array>>();
+  readonly #disconnected = Promise.withResolvers<void>();
   /** Reason of a broken connection. */
   #gone: DisconnectReason | undefined;
 
@@ -138,7 +138,7 @@ class KeeperShell implements Shell {
     frame: Partial<Frame> & { type: number },
   ): Promise<EntryEnd> {
     if (this.#gone !== undefined) return Promise.resolve({ type: 'gone', reason: this.#gone });
-    const ended = withResolvers<EntryEnd>();
+    const ended = Promise.withResolvers<EntryEnd>();
     this.#current = { ...entry, end: ended.resolve };
     this.#connection.send(frame);
     entry.handlers.onFollowed?.(this, how);
@@ -175,7 +175,7 @@ class KeeperShell implements Shell {
   async #request(flags: number, about: string | undefined, signal: AbortSignal | undefined): Promise<Uint8Array> {
     if (!this.#events) throw new Error('There is no connection to the keeper.');
     const offset = ++this.#lastRequest;
-    const request = withResolvers<Uint8Array>();
+    const request = Promise.withResolvers<Uint8Array>();
     this.#requests.set(offset, request);
     const payload = about === undefined ? undefined : Buffer.from(about);
     this.#connection.send({ type: FrameType.ping, flags, offset, ...(payload && { payload }) });
@@ -192,7 +192,7 @@ class KeeperShell implements Shell {
 
   async end({ terminationTimeoutMs }: { terminationTimeoutMs: number }): Promise<void> {
     this.#connection.send({ type: FrameType.close, payload: uint32s(terminationTimeoutMs) });
-    const late = withResolvers<never>();
+    const late = Promise.withResolvers<never>();
     const limit = terminationTimeoutMs + GONE_WITHIN_MS;
     const timer = setTimeout(() => late.reject(new Error(`The keeper did not end within ${limit} ms.`)), limit);
     await Promise.race([this.#disconnected.promise, late.promise]).finally(() => clearTimeout(timer));

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { abortable, withResolvers } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
 import {
   type ColdReason,
   type Outcome,
@@ -452,7 +452,7 @@ export class SessionShell {
 
   /** Opens the sandbox when its turn has come. The turns of Pods may never come, so an abort ends the wait for one. */
   async #openInTurn(signal: AbortSignal): Promise<void> {
-    const turn = withResolvers<void>();
+    const turn = Promise.withResolvers<void>();
     const opening = this.#deps.limitOpening(this.#deps.spec.policy.type, () => {
       turn.resolve();
       return this.#openNow(signal);

@@ -1,6 +1,5 @@
 // The file calls on one connection to a keeper.
 
-import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import {
   decodeFileEnd,
   entryIdFromBytes,
@@ -38,7 +37,7 @@ export interface ShellFiles {
 interface Called {
   parts: Record<StreamName, Buffer[]>;
   received: Record<StreamName, number>;
-  ended: Resolvers<FileCallEnd>;
+  ended: PromiseWithResolvers<FileCallEnd>;
 }
 
 /** Limit above the output of every operation. */
@@ -73,7 +72,7 @@ export class KeeperFiles implements ShellFiles {
     const called: Called = {
       parts: { stdout: [], stderr: [] },
       received: { stdout: 0, stderr: 0 },
-      ended: withResolvers(),
+      ended: Promise.withResolvers(),
     };
     this.#calls.set(id, called);
     this.#send({ type: FrameType.fileCall, id: entryIdToBytes(id), payload });

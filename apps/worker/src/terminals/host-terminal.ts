@@ -1,4 +1,4 @@
-import { Notifier, withResolvers } from '@shellfleet/concurrency';
+import { Notifier } from '@shellfleet/concurrency';
 import type { KeeperTerminalEnd } from '@shellfleet/keeper';
 import { type Fenced, type HostMailbox, readTerminalInput, type TerminalOutputReply } from '@shellfleet/mailbox';
 import {
@@ -55,7 +55,7 @@ export class HostTerminal {
   readonly #deps: HostTerminalDeps;
   readonly #input = new TerminalInput();
   readonly #output: TerminalOutput;
-  readonly #opening = withResolvers<TerminalOpening>();
+  readonly #opening = Promise.withResolvers<TerminalOpening>();
   readonly #inputWakeUps = new Notifier();
   readonly #outputWakeUps = new Notifier();
   #start: ShellTerminalStart;

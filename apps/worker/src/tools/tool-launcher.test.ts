@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { withResolvers } from '@shellfleet/concurrency';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ToolLauncher } from './tool-launcher.ts';
@@ -72,7 +71,7 @@ describe('the launcher of tool processes', () => {
   });
 
   test("starts nothing before a dead launcher's processes have ended (TOOL-LAUNCHER-2)", async () => {
-    const cleared = withResolvers<void>();
+    const cleared = Promise.withResolvers<void>();
     create(() => cleared.promise);
     await call('add', { a: 1, b: 2 });
     const first = launcher.pid as number;

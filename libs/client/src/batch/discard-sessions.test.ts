@@ -1,5 +1,4 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { withResolvers } from '@shellfleet/concurrency';
 import { describe, expect, test, vi } from 'vitest';
 import type { UsedSession } from './used-session.ts';
 
@@ -12,7 +11,7 @@ const used = (count: number) =>
 
 describe('the sessions of a batch', () => {
   test('are discarded when their lines are on the disk, while the batch goes on', async () => {
-    const synced = withResolvers<void>();
+    const synced = Promise.withResolvers<void>();
     const sync = vi.fn(() => synced.promise);
     const sessions = new DiscardSessions({ redis: {} } as never, { sync });
     await sessions.add(used(256));

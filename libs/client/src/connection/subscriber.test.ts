@@ -1,14 +1,13 @@
 import { EventEmitter } from 'node:events';
-import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Inboxes, Subscriber } from './subscriber.ts';
 
 class FakeRedis extends EventEmitter {
-  readonly calls: { names: string[]; reply: Resolvers<void> }[] = [];
+  readonly calls: { names: string[]; reply: PromiseWithResolvers<void> }[] = [];
 
   subscribe(...names: string[]): Promise<void> {
-    const reply = withResolvers<void>();
+    const reply = Promise.withResolvers<void>();
     this.calls.push({ names, reply });
     return reply.promise;
   }

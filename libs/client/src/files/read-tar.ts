@@ -1,5 +1,4 @@
 import { posix } from 'node:path';
-import { type Resolvers, withResolvers } from '@shellfleet/concurrency';
 import { ShellfleetError } from '@shellfleet/protocol';
 import pLimit from 'p-limit';
 import type { Header, Pack } from 'tar-stream';
@@ -58,7 +57,7 @@ class TarTarget implements CopyTarget {
 
   /** Begins the entry of a file. Other entries wait until it is finished. */
   async openFile(name: string, { size, mode, modifiedAt }: CopiedFile): Promise<LocalFile> {
-    const ended = withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
     ended.promise.catch(() => {});
     const entry = await this.#begin({ name, type: 'file', size, mode: mode & PERMISSIONS, mtime: modifiedAt }, ended);
     let written = 0;
@@ -90,13 +89,16 @@ class TarTarget implements CopyTarget {
   }
 
   async #add(header: EntryHeader): Promise<void> {
-    const ended = withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
     await this.#begin(header, ended);
     return ended.promise;
   }
 
   /** Begins an entry when the one before it has ended. */
-  #begin(header: EntryHeader, { promise, resolve, reject }: Resolvers<void>): Promise<ReturnType<Pack['entry']>> {
+  #begin(
+    header: EntryHeader,
+    { promise, resolve, reject }: PromiseWithResolvers<void>,
+  ): Promise<ReturnType<Pack['entry']>> {
     return new Promise((begun, failed) => {
       const begin = () => {
         const entry = this.#archive.entry(header, (error) => (error ? reject(error) : resolve()));

@@ -1,15 +1,15 @@
-import { abortable, type Resolvers, withResolvers } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
 import type { ShellfleetError } from '@shellfleet/protocol';
 
 /** Requests of a view that have no reply yet. A reply is dropped if its request is no longer waited for. */
 export class PendingReplies {
-  readonly #waiting = new Map<string, { reply: Resolvers<string>; ask: (() => void) | undefined }>();
+  readonly #waiting = new Map<string, { reply: PromiseWithResolvers<string>; ask: (() => void) | undefined }>();
 
   /**
    * Waits for the sealed reply to the request `id`. Rejects with the signal's reason. `ask` sends the request again.
    */
   async expect(id: string, signal: AbortSignal, ask?: () => void): Promise<string> {
-    const reply = withResolvers<string>();
+    const reply = Promise.withResolvers<string>();
     this.#waiting.set(id, { reply, ask });
     try {
       return await abortable(reply.promise, signal);

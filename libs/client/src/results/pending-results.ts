@@ -1,5 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import { abortable, SharedRounds, type SharedTimer, withResolvers } from '@shellfleet/concurrency';
+import { abortable, SharedRounds, type SharedTimer } from '@shellfleet/concurrency';
 import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
@@ -51,7 +51,7 @@ export class Pending {
    */
   redisChanges: number;
   readonly #madeAt = performance.now();
-  readonly #end = withResolvers<Settled>();
+  readonly #end = Promise.withResolvers<Settled>();
 
   constructor(keys: SessionKeys, entryId: string, redisChanges: number) {
     this.keys = keys;

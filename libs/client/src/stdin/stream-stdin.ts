@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { LIMITS, type SessionKeys, type StdinSource } from '@shellfleet/protocol';
 import type { InputContext } from './send-input.ts';
 import { type InputCall, type InputPlace, sendInput, toWrites } from './send-input.ts';
@@ -63,7 +62,7 @@ async function renewing(
 ): Promise<Step | 'stopped' | 'failed'> {
   const next = Promise.resolve(piece).catch(() => 'failed' as const);
   for (;;) {
-    const timer = withResolvers<'tick'>();
+    const timer = Promise.withResolvers<'tick'>();
     const timeout = setTimeout(() => timer.resolve('tick'), RENEW_EVERY_MS).unref();
     const step = await Promise.race([next, timer.promise]).finally(() => clearTimeout(timeout));
     if (step !== 'tick') return step;

@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { type EntryPayload, entryPayloadSchema, parseOrThrow, ShellfleetError } from '@shellfleet/protocol';
 
 /** A submit as an interceptor receives it. */
@@ -80,7 +79,7 @@ export class Interceptors {
   /** Runs the interceptors. Rejects with INTERCEPTOR_FAILED when an interceptor throws or does not call next. */
   async around<Sent extends Sendable>(input: SubmitInput, send: Send<Sent>): Promise<Sent> {
     const before = this.#sent.get(input.sessionId);
-    const own = withResolvers<void>();
+    const own = Promise.withResolvers<void>();
     const sent = Promise.all([before, own.promise]).then(() => {});
     this.#sent.set(input.sessionId, sent);
     const sending = new SendOnce(input, async (payload) => {

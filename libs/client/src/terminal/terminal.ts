@@ -1,4 +1,4 @@
-import { abortable, withResolvers } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
 import { readTerminalOutput, type TerminalInputReply } from '@shellfleet/mailbox';
 import {
   fromTerminalText,
@@ -51,7 +51,7 @@ export class Terminal implements AsyncDisposable {
   readonly #id: string;
   readonly #sender: TerminalSender;
   readonly #queue = new ByteQueue();
-  readonly #end = withResolvers<TerminalEnd>();
+  readonly #end = Promise.withResolvers<TerminalEnd>();
   readonly #over = new AbortController();
   readonly #beat: NodeJS.Timeout;
   #read = 0;

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withResolvers } from '@shellfleet/concurrency';
 import { tryJson } from '@shellfleet/protocol';
 import type { Docker } from '@shellfleet/vendor/dockerode';
 import { z } from 'zod';
@@ -56,7 +55,7 @@ export class DeathWatch {
   watch(containerId: string): Promise<SandboxDeath> {
     const known = this.#watched.get(containerId);
     if (known) return known.death;
-    const { promise, resolve } = withResolvers<SandboxDeath>();
+    const { promise, resolve } = Promise.withResolvers<SandboxDeath>();
     const tell = (death: SandboxDeath) => {
       if (this.#watched.delete(containerId)) resolve(death);
     };

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { abortable, withResolvers } from '@shellfleet/concurrency';
+import { abortable } from '@shellfleet/concurrency';
 import { type DockerPlan, WORKSPACE_PATH } from '@shellfleet/policy';
 import { parseKeyspace, type ResolvedSessionSpec } from '@shellfleet/protocol';
 import type { HostMemory } from '../../host/host-memory.ts';
@@ -397,7 +397,7 @@ export class DockerSandboxes implements Sandboxes {
   ): UnassignedSandbox {
     const container = this.#engine.docker.getContainer(containerId);
     const directory = this.#directories.at(labels.sandboxId);
-    const died = withResolvers<SandboxDeath>();
+    const died = Promise.withResolvers<SandboxDeath>();
     const watch = () => {
       this.#disks.add(containerId, () => died.resolve({ reason: 'disk', exitCode: null }));
       void this.#deaths.watch(containerId).then((death) => {

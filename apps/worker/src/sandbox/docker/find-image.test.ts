@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from './engine.ts';
 import { ImageLookup } from './find-image.ts';
@@ -6,7 +5,7 @@ import { ImageLookup } from './find-image.ts';
 /** Returns a lookup in an engine whose images are in `digests`, and the names that the engine was asked for. */
 function startLookup(digests: Record<string, string>) {
   const asked: string[] = [];
-  const first = withResolvers<void>();
+  const first = Promise.withResolvers<void>();
   const inspect = async (name: string) => {
     const Id = digests[name];
     if (asked.push(name) === 1) await first.promise;

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { realpath } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { withResolvers } from '@shellfleet/concurrency';
 import { KEEPER_PROTOCOL_VERSION } from '@shellfleet/keeper';
 import {
   type HostAllowances,
@@ -255,7 +254,7 @@ export class HostSandboxes implements Sandboxes {
     process_: { start?: () => Promise<LiveProcess>; running?: LiveProcess },
   ): Sandbox {
     const { session, sandboxId, keeperProtocol, createdAt } = record;
-    const died = withResolvers<SandboxDeath>();
+    const died = Promise.withResolvers<SandboxDeath>();
     const watch = (running: LiveProcess) =>
       void this.#ends.watch(running).then(async () => died.resolve(await this.#deathOf(name)));
     if (process_.running !== undefined) watch(process_.running);

@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import type { Examination } from '@shellfleet/keeper';
 import type { KeeperLink, SandboxDeath, UnassignedSandbox } from '../sandbox.ts';
 import { isNoObject } from './api/api-errors.ts';
@@ -39,10 +38,10 @@ export class PodSandbox implements UnassignedSandbox {
   readonly link: KeeperLink;
   readonly died: Promise<SandboxDeath>;
   readonly #options: PodSandboxOptions;
-  readonly #death = withResolvers<SandboxDeath>();
+  readonly #death = Promise.withResolvers<SandboxDeath>();
   readonly #removal = new AbortController();
   /** The address of the Pod, once it runs. */
-  readonly #address = withResolvers<string>();
+  readonly #address = Promise.withResolvers<string>();
   #started: Promise<void> | undefined;
   #waitsFor: string | undefined;
   #node: string | undefined;

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { withResolvers } from '@shellfleet/concurrency';
 import type { ClaimManifest, PodManifest } from '@shellfleet/policy';
 import { ShellfleetError } from '@shellfleet/protocol';
 import { z } from 'zod';
@@ -93,7 +92,7 @@ async function untilBegun({
   signal,
   onWait,
 }: StartedPod): Promise<{ pod: Pod; words: string } | undefined> {
-  const begun = withResolvers<{ pod: Pod; words: string } | undefined>();
+  const begun = Promise.withResolvers<{ pod: Pod; words: string } | undefined>();
   // Nobody may wait for it yet when it rejects.
   begun.promise.catch(() => {});
   const abort = () => begun.reject(signal.reason);
@@ -131,7 +130,7 @@ async function untilBegun({
 
 /** Deletes a Pod of which nothing has begun, and waits until its name is free. */
 async function deleteRejected({ client, pods, name, signal }: StartedPod, pod: Pod): Promise<void> {
-  const gone = withResolvers<void>();
+  const gone = Promise.withResolvers<void>();
   gone.promise.catch(() => {});
   const abort = () => gone.reject(signal.reason);
   signal.addEventListener('abort', abort, { once: true });

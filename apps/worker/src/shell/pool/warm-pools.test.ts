@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import { sessionSpecSchema } from '@shellfleet/protocol';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -34,8 +33,8 @@ afterEach(async () => {
 });
 
 function spare(): SpareSandbox {
-  const died = withResolvers<never>();
-  const removal = withResolvers<void>();
+  const died = Promise.withResolvers<never>();
+  const removal = Promise.withResolvers<void>();
   const sandbox = {
     removal: removal.promise,
     ...{ id: String(made.length), key: 'key' in key ? key.key : '', removed: false, died: died.promise },
@@ -113,7 +112,7 @@ describe('a pool of ready sandboxes', () => {
   });
 
   test('pulls a missing image once, however long that takes', async () => {
-    const pulled = withResolvers<void>();
+    const pulled = Promise.withResolvers<void>();
     create.mockRejectedValueOnce(new MissingImage('busybox:latest'));
     pull.mockReturnValue(pulled.promise);
     await start(1, 1);

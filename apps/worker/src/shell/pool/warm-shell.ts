@@ -1,4 +1,3 @@
-import { withResolvers } from '@shellfleet/concurrency';
 import type { UnassignedSandbox } from '../../sandbox/sandbox.ts';
 import { connectKeeper } from '../connect-shell.ts';
 import { type ClaimedKeeper, claimOver, type KeeperConnection } from '../keeper-connection.ts';
@@ -19,7 +18,7 @@ export class WarmShell {
   private constructor(sandbox: UnassignedSandbox, connection: KeeperConnection) {
     this.#sandbox = sandbox;
     this.#connection = connection;
-    const { promise, resolve } = withResolvers<void>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.gone = promise;
     connection.release({
       frame: () => {},
