@@ -96,7 +96,7 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   if (config.corsOrigins.length > 0) await app.register(cors, toCors(config.corsOrigins));
   await app.register(rateLimit, toRateLimit(config.rateLimit));
   app.setNotFoundHandler(() => {
-    throw new HttpProblem(404, 'COMMAND_INVALID', 'There is no such path; /openapi.json lists those there are.');
+    throw new HttpProblem(404, 'COMMAND_INVALID', 'There is no such path. All begin with /v1; /openapi.json lists them.');
   });
   registerRoutes(app, ROUTES, { fleets, work });
   const watched: WatchedApi = { fleet: deps.fleet, metrics, isStopping: () => work.isStopping };
@@ -172,12 +172,23 @@ function toCors(origins: readonly string[]) {
       'authorization',
       'content-type',
       'idempotency-key',
+      'if-none-match',
+      'if-range',
       'last-event-id',
       'prefer',
       'range',
       'traceparent',
     ],
-    exposedHeaders: ['location', 'retry-after', 'x-request-id', 'preference-applied', 'idempotency-key'],
+    exposedHeaders: [
+      'content-disposition',
+      'content-range',
+      'etag',
+      'idempotency-key',
+      'location',
+      'preference-applied',
+      'retry-after',
+      'x-request-id',
+    ],
   };
 }
 

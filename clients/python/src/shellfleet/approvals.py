@@ -16,7 +16,8 @@ from .options import ApprovalScope
 class Approvals:
     """The questions of this tenant for a person, and their answers. The key needs the scope `approve`.
 
-    A key cannot answer what it submitted itself, unless the operator allows that (UNAUTHORIZED).
+    A key cannot answer what it submitted itself, unless the operator allows that (UNAUTHORIZED). An answer is sent once:
+    when the connection breaks, QUEUE_UNAVAILABLE is raised and the answer may hold.
     """
 
     def __init__(self, api: Api) -> None:
@@ -42,7 +43,7 @@ class Approvals:
         Raises APPROVAL_NOT_FOUND when the question is not pending, and COMMAND_INVALID for the scope `prefix` of a
         question without amendment.
         """
-        await self._api.call("POST", path_of("approvals", id, "approve"), body={"scope": scope})
+        await self._api.call("POST", path_of("approvals", id, "approve"), body={"scope": scope}, once=True)
 
     async def deny(self, id: str, reason: str | None = None, *, abort: bool = False) -> None:
         """Denies a question: its commands end as `denial`, with the reason.
@@ -50,8 +51,8 @@ class Approvals:
         With `abort`, the commands that wait behind the question in its sessions are cancelled.
         """
         body = {"abort": abort, **({} if reason is None else {"reason": reason})}
-        await self._api.call("POST", path_of("approvals", id, "deny"), body=body)
+        await self._api.call("POST", path_of("approvals", id, "deny"), body=body, once=True)
 
     async def revoke(self, id: str) -> None:
         """Revokes an approval. Running commands continue. Raises APPROVAL_NOT_FOUND when no such approval holds."""
-        await self._api.call("POST", path_of("approvals", id, "revoke"))
+        await self._api.call("POST", path_of("approvals", id, "revoke"), once=True)

@@ -74,8 +74,11 @@ class Files:
         await self._call("POST", path, query={"op": "mkdir"})
 
     async def rename(self, path: str, to: str) -> None:
-        """Renames within one file system, and creates missing parents. A file with the new name is replaced."""
-        await self._call("POST", path, query={"op": "rename", "to": to})
+        """Renames within one file system, and creates missing parents. A file with the new name is replaced.
+
+        It is asked for once: when the connection breaks, QUEUE_UNAVAILABLE is raised and the file may have its new name.
+        """
+        await self._call("POST", path, query={"op": "rename", "to": to}, once=True)
 
     async def chmod(self, path: str, mode: int) -> None:
         """Sets the permission bits, such as 0o755."""
@@ -131,8 +134,8 @@ class Files:
         async with sending as response:
             yield response
 
-    async def _call(self, method: str, path: str, *, query: Query) -> Json:
-        return await self._api.call(method, self._path(path), query=query, patient=True)
+    async def _call(self, method: str, path: str, *, query: Query, once: bool = False) -> Json:
+        return await self._api.call(method, self._path(path), query=query, once=once, patient=True)
 
     def _path(self, path: str) -> str:
         if not path.startswith("/") or "\0" in path:

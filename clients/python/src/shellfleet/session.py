@@ -133,8 +133,11 @@ class Session:
         await cancel_within(Command(self._api, reply["id"], self.id), CALLER_LEFT)
 
     async def restart(self) -> None:
-        """Replaces the shell, in order with the commands. Raises as `submit`, and RESTART_DENIED."""
-        await self._api.call("POST", path_of("sessions", self.id, "restart"), patient=True)
+        """Replaces the shell, in order with the commands. Raises as `submit`, and RESTART_DENIED.
+
+        It is asked for once: when the connection breaks, QUEUE_UNAVAILABLE is raised and the shell may be a new one.
+        """
+        await self._api.call("POST", path_of("sessions", self.id, "restart"), once=True, patient=True)
 
     async def close(self, *, purge: bool = False) -> None:
         """Ends all commands as cancellations, and frees sandbox and slot.
