@@ -298,7 +298,7 @@ describe('wrong usage of the command line', () => {
   test.each([
     ['no verb', [], 2],
     ['a verb that does not exist', ['frobnicate'], 2],
-    ['another verb that does not exist', ['serve'], 2],
+    ['another verb that does not exist', ['port'], 2],
     ['attach without a terminal', ['attach', 'x'], 2],
     ['an unknown flag', ['exec', 's', '--no-such-flag', '--', 'true'], 2],
     ['no script', ['exec', 's'], 2],
