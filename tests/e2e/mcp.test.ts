@@ -5,10 +5,10 @@ import {
   type ElicitResult,
   StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Scope } from '@shellfleet/protocol';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FleetCli } from '../support/fleet-cli.ts';
+import { type Connecting, call, connectOverStdio, modern } from '../support/mcp-client.ts';
 import type { CliProcess } from '../support/run-cli.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -26,46 +26,11 @@ afterAll(async () => {
   await stage?.[Symbol.asyncDispose]();
 });
 
-const environment = (): Record<string, string> => ({
-  PATH: process.env.PATH ?? '',
-  NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
-  SHELLFLEET_REDIS_URL: stage.redisUrl,
-  SHELLFLEET_NAMESPACE: stage.namespace,
-  SHELLFLEET_SEAL_KEY: stage.sealKey,
-  SHELLFLEET_STATE_DIR: '/nonexistent',
-});
-
-interface Connecting {
-  args?: string[];
-  env?: Record<string, string>;
-  options?: ClientOptions;
-}
-
-/** Starts a server as a client does, and connects to it. */
-async function connect({ args = [], env = {}, options }: Connecting = {}): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' }, options);
-  const command = [process.execPath, '--no-warnings', inject('programs').cli, 'mcp', ...args];
-  const [program = '', ...words] = command;
-  await client.connect(new StdioClientTransport({ command: program, args: words, env: { ...environment(), ...env } }));
+/** Starts a server of the fleet, and connects to it until the end of the tests. */
+async function connect(connecting: Connecting = {}): Promise<Client> {
+  const client = await connectOverStdio(stage, connecting);
   opened.push(client);
   return client;
-}
-
-/** A client of the protocol of 2026, in which a server returns what it asks, and the client repeats its call. */
-const modern: ClientOptions = { versionNegotiation: { mode: { pin: '2026-07-28' } } };
-
-type Structured = Record<string, unknown>;
-
-/** Calls a tool. Returns its data, its text, and our code if it failed. */
-async function call(client: Client, name: string, args: Structured = {}, options = {}) {
-  const result = await client.callTool({ name, arguments: args }, options);
-  const [content] = result.content;
-  return {
-    data: (result.structuredContent ?? {}) as Structured,
-    text: content?.type === 'text' ? content.text : '',
-    isError: result.isError ?? false,
-    code: (result._meta?.['shellfleet/error'] as { code?: string } | undefined)?.code,
-  };
 }
 
 describe('the tools of the MCP server', () => {
@@ -210,7 +175,7 @@ describe('the tools of the MCP server', () => {
   });
 
   test('return failures of ours as results with our code', async () => {
-    const codeOf = async (name: string, args: Structured) => (await call(client, name, args)).code;
+    const codeOf = async (name: string, args: Record<string, unknown>) => (await call(client, name, args)).code;
     expect(await codeOf('exec', { command: 5 })).toBe('COMMAND_INVALID');
     expect(await codeOf('exec', { command: 'true', comand: 'x' })).toBe('COMMAND_INVALID');
     expect(await codeOf('exec', { command: 'true', session: 'a b' })).toBe('SESSION_SPEC_INVALID');

@@ -185,7 +185,7 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Reads what the sessions of all tenants hold and wait for, as `/scale` of a worker shows it to an autoscaler.
-   * Undefined while no host has counted what waits. It is for operators.
+   * Resolves with undefined while no host has counted what waits. This call is for operators.
    */
   demand(): Promise<FleetDemand | undefined> {
     return readDemandOf(this.#view);
