@@ -2,6 +2,7 @@ import { cp, glob, writeFile } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import { type OutputChunk, type Plugin, type RolldownOutput, rolldown } from 'rolldown';
 import { root } from '../steps.ts';
+import { checkShortCall } from './check-short-call.ts';
 import { lazySchemas } from './lazy-schemas.ts';
 import { loadBuiltins } from './load-builtins.ts';
 import type { Manifest } from './published-manifest.ts';
@@ -19,10 +20,11 @@ const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js']
  * thousand. Returns the remaining dependencies.
  */
 export async function bundleCli(manifest: Manifest, compiled: string, to: string): Promise<Record<string, string>> {
+  const sdk = modulesBehind('client/dist/index.js');
   await using bundle = await rolldown({
     input: { main: join(compiled, 'main.js') },
     platform: 'node',
-    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
+    plugins: [lazySchemas(), loadBuiltins(), quickCommander(), sdk.plugin],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
     // Unused modules of the libraries can go, because a library's module only defines things when it loads.
@@ -33,7 +35,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
     },
   });
   const apart = chunksOf(await bundle.generate({ format: 'esm' }));
-  const together = modulesFor(apart, common);
+  const together = modulesFor(apart, common).union(sdk.modules);
   const output = chunksOf(
     await bundle.write({
       dir: join(to, 'dist'),
@@ -51,6 +53,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
       codeSplitting: { groups: [{ name: 'common', test: (id) => together.has(id) }] },
     }),
   );
+  checkShortCall(output);
   for (const { fileName, code } of output) await writeFile(join(to, 'dist', fileName), toAscii(code));
   await copyScripts(join(to, 'dist'));
   const directories = await packagesOf(output);
@@ -92,6 +95,26 @@ function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): R
     want(holder);
   }
   return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
+}
+
+/**
+ * Collects the modules of libraries that a module imports, with those that these import. An `import()` of the module
+ * loads all of them that any verb needs, so those that another verb alone needs must not be in that verb's file.
+ */
+function modulesBehind(name: string): { modules: ReadonlySet<string>; plugin: Plugin } {
+  const modules = new Set<string>();
+  const plugin: Plugin = {
+    name: 'modules-behind',
+    buildEnd() {
+      const add = (id: string) => {
+        if (modules.has(id) || !id.startsWith(join(root, 'libs'))) return;
+        modules.add(id);
+        this.getModuleInfo(id)?.importedIds.forEach(add);
+      };
+      for (const id of this.getModuleIds()) if (id.endsWith(`/${name}`)) add(id);
+    },
+  };
+  return { modules, plugin };
 }
 
 /** Copies the Lua scripts of the libraries below the modules that define them, where `defineScript` finds them. */
