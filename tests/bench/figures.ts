@@ -1,5 +1,6 @@
 import type { LoadFigures } from './measure/measure-load.ts';
 import type { Spread } from './measure/spread.ts';
+import type { AttachedFloodFigures } from './parts/attached-flood.ts';
 import type { CliFigures } from './parts/cli.ts';
 import type { FloodFigures } from './parts/floods.ts';
 import type { OutputFigures } from './parts/output.ts';
@@ -31,6 +32,7 @@ interface SessionFigures {
 /** Figures of the parts besides the rows. A part that was not measured is undefined. */
 export interface ExtraFigures {
   floods: FloodFigures | undefined;
+  attachedFlood: AttachedFloodFigures | undefined;
   toolCallMs: Spread | undefined;
   cli: CliFigures | undefined;
   output: OutputFigures | undefined;

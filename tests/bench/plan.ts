@@ -93,7 +93,7 @@ const full: Amounts = {
   },
   many: { sessions: 100, perSession: { floor: 40, bullmq: 40, shellfleet: 40 } },
   idleSeconds: 10,
-  floods: { bytes: 200_000_000, besideSeconds: 1 },
+  floods: { bytes: 200_000_000, attachedBytes: 4_000_000_000, besideSeconds: 1 },
   toolCalls: 15,
   cliCalls: 10,
 };
@@ -136,7 +136,7 @@ const quick: Amounts = {
   },
   many: { sessions: 6, perSession: { floor: 10, bullmq: 10, shellfleet: 10 } },
   idleSeconds: 1,
-  floods: { bytes: 5_000_000, besideSeconds: 0.1 },
+  floods: { bytes: 5_000_000, attachedBytes: 20_000_000, besideSeconds: 0.1 },
   toolCalls: 2,
   cliCalls: 1,
 };

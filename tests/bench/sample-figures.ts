@@ -35,13 +35,20 @@ export function sampleSessions(changed: Partial<Figures['sessions']> = {}): Figu
 export function sampleExtra(): ExtraFigures {
   return {
     floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
+    attachedFlood: { growthBytes: 100e6, megabytesPerSecond: 60, bytes: 4e9 },
     toolCallMs: exactly(55),
     cli: { execMs: exactly(70), dockerExecMs: exactly(50), nodeMs: exactly(25) },
     output: { chain: { yes: rate(200), numbers: rate(100) }, hostile: { 'bearer headers': rate(20) } },
   };
 }
 
-export const noExtra: ExtraFigures = { floods: undefined, toolCallMs: undefined, cli: undefined, output: undefined };
+export const noExtra: ExtraFigures = {
+  floods: undefined,
+  attachedFlood: undefined,
+  toolCallMs: undefined,
+  cli: undefined,
+  output: undefined,
+};
 
 /** Returns figures of every row, each slower than the one before it. */
 export function sampleFigures(): Figures {

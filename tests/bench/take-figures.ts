@@ -5,13 +5,14 @@ import { type LoadFigures, measureLoad } from './measure/measure-load.ts';
 import { readRssBytes } from './measure/process-usage.ts';
 import type { RedisProbe } from './measure/redis-probe.ts';
 import { type Spread, toSpread } from './measure/spread.ts';
+import { measureAttachedFlood } from './parts/attached-flood.ts';
 import { measureCli } from './parts/cli.ts';
 import { measureFloods } from './parts/floods.ts';
 import { measureOutput } from './parts/output.ts';
 import { measureToolCalls } from './parts/tool-calls.ts';
 import type { Load, Part, Plan } from './plan.ts';
 import { type Row, type RowName, SCRIPTS, type Script } from './rows/row.ts';
-import type { ShellfleetRow } from './rows/shellfleet.ts';
+import type { ShellfleetOptions, ShellfleetRow } from './rows/shellfleet.ts';
 import type { WorkerOptions } from './rows/worker-process.ts';
 
 export interface Bench {
@@ -21,7 +22,8 @@ export interface Bench {
   probe: RedisProbe;
   /** probe of the Redis of the rows without Shellfleet */
   bareProbe: RedisProbe;
-  /** Options of the worker for tool calls. */
+  /** Options of the row for a flood with an attached reader, and of the worker for tool calls. */
+  floodRow: ShellfleetOptions;
   toolWorker: WorkerOptions;
   report(line: string): void;
 }
@@ -92,7 +94,7 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
 }
 
 /** Measures the other parts after the rows, so that a flood's memory does not count as the worker's. */
-async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: Plan): Promise<ExtraFigures> {
+async function takeExtra({ rows, shellfleet, floodRow, toolWorker, report }: Bench, plan: Plan): Promise<ExtraFigures> {
   const ifWanted = async <T>(part: Part, measure: () => Promise<T>): Promise<T | undefined> => {
     if (!plan.parts.includes(part)) return undefined;
     report(`Measuring ${part}`);
@@ -101,6 +103,7 @@ async function takeExtra({ rows, shellfleet, toolWorker, report }: Bench, plan: 
   const dockerExecCli = rows.find(({ name }) => name === 'docker-exec-cli');
   return {
     floods: await ifWanted('floods', () => measureFloods(shellfleet, plan.rounds, plan.floods)),
+    attachedFlood: await ifWanted('floods', () => measureAttachedFlood(floodRow, plan.floods.attachedBytes)),
     toolCallMs: await ifWanted('tool-calls', () => measureToolCalls(toolWorker, plan.rounds, plan.toolCalls)),
     cli:
       dockerExecCli && (await ifWanted('cli', () => measureCli(shellfleet, dockerExecCli, plan.rounds, plan.cliCalls))),

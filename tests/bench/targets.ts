@@ -19,7 +19,8 @@ export interface Target {
 }
 
 /** Returns the targets whose figures this run has. */
-export function checkTargets({ rows, sessions, extra: { floods, toolCallMs, cli, output } }: Figures): Target[] {
+export function checkTargets({ rows, sessions, extra }: Figures): Target[] {
+  const { floods, attachedFlood, toolCallMs, cli, output } = extra;
   const { bullmq, shellfleet } = rows;
   const dockerExec = rows['docker-exec'];
   const against = (other: RowFigures | undefined, pick: (row: RowFigures) => Spread | undefined): Ratio | undefined => {
@@ -77,6 +78,13 @@ export function checkTargets({ rows, sessions, extra: { floods, toolCallMs, cli,
       'p95 of another session beside a flood / beside `yes` into /dev/null',
       floods && toRatio(floods.duringMs, floods.besideMs),
       1.5,
+    ),
+    atMost(
+      'attached-flood-memory',
+      'growth of the worker’s memory in a flood with an attached reader',
+      attachedFlood && once(attachedFlood.growthBytes / 1e6),
+      100,
+      'MB',
     ),
     atMost(
       'cli-exec',

@@ -14,7 +14,7 @@ import {
 import { entryIdSchema, sessionIdSchema, tenantIdSchema } from './ids.ts';
 import { imageNameSchema } from './image-name.ts';
 import { LIMITS } from './limits.ts';
-import { logPageSchema } from './log.ts';
+import { type LogPage, logReplySchema } from './log.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 import { carriedTraceSchema } from './trace-context.ts';
 import { workerLogPageSchema, workerLogRequestSchema } from './worker-log.ts';
@@ -190,7 +190,7 @@ export const hostReplySchemas = {
    */
   attach: z.object({ state: z.enum(['open', 'no-shell']) }),
   /** Output of a command beyond the budget of its session's stream, from given offsets on. */
-  log: logPageSchema,
+  log: logReplySchema,
   /**
    * State of the file operation. `no-shell`: it was not begun, because the session has no shell. `unknown`: it may have
    * been done. `would-ask`: it was not begun, because a person has to be asked. `asks`: a person has been asked; the
@@ -248,9 +248,11 @@ const operatorRequestSchema = z.discriminatedUnion('type', [...imageRequestSchem
 export type OperatorRequest = z.infer<typeof operatorRequestSchema>;
 export type HostRequest = SessionRequest | OperatorRequest;
 export type LogRequest = Extract<HostRequest, { type: 'log' }>;
-export type HostReply<T extends HostRequest['type']> = z.infer<(typeof hostReplySchemas)[T]>;
+export type HostReply<T extends HostRequest['type']> = T extends 'log'
+  ? LogPage
+  : z.infer<(typeof hostReplySchemas)[T]>;
 
-/** A reply in the inbox of the producer that sent the request. It is stored sealed. */
+/** A reply in the inbox of the producer that sent the request. It is stored sealed; a line feed and data may follow. */
 export const sealedReplySchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('reply'), value: z.unknown() }),
   z.object({ type: z.literal('refusal'), error: wireErrorSchema }),

@@ -99,7 +99,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
   'the answer to an attach': { schema: hostReplySchemas.attach, valid: [{ state: 'open' }] },
   'a page of a log': {
     schema: hostReplySchemas.log,
-    valid: [{ pieces: [{ stream: 'stdout', offset: 0, data: '' }], more: false }],
+    valid: [{ pieces: [{ stream: 'stdout', offset: 0, bytes: 0 }], more: false }],
   },
   'the answer to a file operation': {
     schema: fileReplySchema,

@@ -74,6 +74,21 @@ describe('a sealed value', () => {
     );
   });
 
+  test('as bytes opens in its place alone, and not after a change', () => {
+    const where = sealPlace('reply', { namespace: 'ns', tenant: 't', session: 's' }, '01E');
+    const sealed = sealer.sealRaw([Buffer.from('{}\n'), Buffer.alloc(0), Buffer.from([0, 46, 255])], where);
+    expect(sealer.openRaw(sealed, where)).toEqual(Buffer.from([123, 125, 10, 0, 46, 255]));
+    expect(() => sealer.openRaw(sealed, place)).toThrow('does not open');
+    expect(() => createSealer([createSealKey()]).openRaw(sealed, where)).toThrow('does not have');
+    expect(() => sealer.openRaw(Buffer.concat([Buffer.from('9'), sealed]), where)).toThrow('Upgrade');
+    for (let at = 0; at < sealed.byteLength; at += 1) {
+      const changed = Buffer.from(sealed);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      expect(() => sealer.openRaw(changed, where), `byte ${at}`).toThrow();
+      expect(() => sealer.openRaw(sealed.subarray(0, at), where), `first ${at}`).toThrow();
+    }
+  });
+
   test('has the same key for the same 32 bytes in base64 and hex', () => {
     const hex = Buffer.from(key, 'base64').toString('hex');
     expect(createSealer([hex]).open(sealer.seal('plain', place), place)).toBe('plain');

@@ -26,6 +26,13 @@ export interface Sealer {
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
   /**
+   * Seals the joined parts as `<schema version>.<key id>.` and the bytes of nonce, ciphertext and tag. For kinds that are
+   * never signed.
+   */
+  sealRaw(parts: readonly Uint8Array[], place: SealPlace): Buffer;
+  /** Opens a value of `sealRaw`. Throws as `open` does. */
+  openRaw(sealed: Buffer, place: SealPlace): Buffer;
+  /**
    * Throws UNAUTHORIZED if signatures are required. It is called for a signed value that contradicts the plain fields
    * next to it.
    */
@@ -77,6 +84,9 @@ export function createSealer(keys: readonly string[], { signer, verifier }: Sign
       return { plain: plain.toString('utf8'), signature };
     },
     openBytes: (sealed, place) => open(sealed, place).plain,
+    sealRaw: (parts, place) =>
+      Buffer.concat([Buffer.from(`1.${current.id}.`), ...encrypt(current, parts, place, false)]),
+    openRaw: (sealed, place) => openRaw(parsed, sealed, place),
     refuse: (place, problem) => verifier?.refuse(place, problem),
     deriveKey: (purpose) =>
       createHmac('sha256', current.secret)
@@ -95,7 +105,8 @@ export function createKeylessSealer(): Sealer {
     throw noKey();
   };
   return {
-    ...{ seal: refuse, open: refuse, openSigned: refuse, openBytes: refuse, digest: refuse, deriveKey: refuse },
+    ...{ seal: refuse, open: refuse, openSigned: refuse, openBytes: refuse, sealRaw: refuse, openRaw: refuse },
+    ...{ digest: refuse, deriveKey: refuse },
     ...{ signs: false, verifies: false, keyIds: [], refuse: () => {} },
   };
 }
@@ -123,14 +134,19 @@ function sealWith(
   schema: number,
   isSigned: boolean,
 ): string {
+  const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
+  const sealed = Buffer.concat(encrypt(key, [bytes], place, isSigned));
+  return `${schema}.${key.id}.${sealed.toString('base64url')}${isSigned ? '.signed' : ''}`;
+}
+
+/** Returns nonce, ciphertext and tag, in parts. */
+function encrypt(key: SealKey, parts: readonly Uint8Array[], place: SealPlace, isSigned: boolean): Buffer[] {
   const nonce = nextNonce();
   const cipher = createCipheriv('aes-256-gcm', key.secret, nonce).setAAD(toAdditionalData(place, isSigned));
-  const bytes = typeof plain === 'string' ? Buffer.from(plain) : plain;
-  const text = cipher.update(bytes);
+  const texts = parts.map((part) => cipher.update(part));
   // final() returns no text in GCM.
   cipher.final();
-  const sealed = Buffer.concat([nonce, text, cipher.getAuthTag()]);
-  return `${schema}.${key.id}.${sealed.toString('base64url')}${isSigned ? '.signed' : ''}`;
+  return [nonce, ...texts, cipher.getAuthTag()];
 }
 
 let nonces = Buffer.alloc(0);
@@ -164,36 +180,69 @@ function openWith(
   const [version, keyId, body, mark, ...more] = sealed.split('.');
   const isSigned = mark === 'signed';
   const isMarkUnknown = more.length > 0 || (mark !== undefined && !isSigned);
-  const key = keys.find((candidate) => candidate.id === keyId);
-  const context = { session: place.session, entry: place.entry, kind: place.kind };
-  if (Number(version) > SCHEMA_VERSION) throw tooNew(place, Number(version), context);
-  if (!/^[1-9][0-9]*$/.test(version ?? '') || key === undefined || body === undefined || isMarkUnknown) {
-    throw new ShellfleetError(
-      'SEAL_KEY_UNKNOWN',
-      `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,
-      context,
-    );
-  }
-  const bytes = Buffer.from(body, 'base64url');
+  const key = findKey(keys, version, isMarkUnknown || body === undefined ? undefined : keyId, place);
   try {
+    const bytes = Buffer.from(body ?? '', 'base64url');
     // The decoder ignores invalid characters, but each value has exactly one valid encoding.
     if (bytes.toString('base64url') !== body) throw new Error('not base64url');
-    const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
-      authTagLength: TAG_BYTES,
-    }).setAAD(toAdditionalData(place, isSigned));
-    decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-    const text = bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES);
-    const opened = decipher.update(text);
-    // final() checks the tag. It returns no text in GCM.
-    decipher.final();
-    return { bytes: opened, isSigned };
+    return { bytes: decrypt(key, bytes, place, isSigned), isSigned };
   } catch (cause) {
     onAltered();
-    throw new ShellfleetError(
-      'SEAL_KEY_UNKNOWN',
-      `The ${place.kind} of session ${place.session} does not open: it was changed, or stands in another place.`,
-      context,
-      { cause },
-    );
+    throw altered(place, cause);
   }
+}
+
+/** Most characters of a schema version and a key id with their dots. */
+const MOST_MARK_CHARS = 128;
+
+function openRaw(keys: readonly SealKey[], sealed: Buffer, place: SealPlace): Buffer {
+  const [, version, keyId] = /^([^.]*)\.([^.]*)\./.exec(sealed.toString('latin1', 0, MOST_MARK_CHARS)) ?? [];
+  const key = findKey(keys, version, keyId, place);
+  try {
+    return decrypt(key, sealed.subarray(`${version}.${keyId}.`.length), place, false);
+  } catch (cause) {
+    throw altered(place, cause);
+  }
+}
+
+/** Returns the key that sealed a value. Throws PROTOCOL_MISMATCH or SEAL_KEY_UNKNOWN. */
+function findKey(
+  keys: readonly SealKey[],
+  version: string | undefined,
+  keyId: string | undefined,
+  place: SealPlace,
+): SealKey {
+  if (Number(version) > SCHEMA_VERSION) throw tooNew(place, Number(version), contextOf(place));
+  const key = keys.find((candidate) => candidate.id === keyId);
+  if (/^[1-9][0-9]*$/.test(version ?? '') && key !== undefined) return key;
+  throw new ShellfleetError(
+    'SEAL_KEY_UNKNOWN',
+    `The ${place.kind} of session ${place.session} was sealed with a key (${keyId ?? 'none'}) that this process does not have.`,
+    contextOf(place),
+  );
+}
+
+/** Decrypts nonce, ciphertext and tag. Throws an error of the cipher if they were changed. */
+function decrypt(key: SealKey, bytes: Buffer, place: SealPlace, isSigned: boolean): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', key.secret, bytes.subarray(0, NONCE_BYTES), {
+    authTagLength: TAG_BYTES,
+  }).setAAD(toAdditionalData(place, isSigned));
+  decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+  const opened = decipher.update(bytes.subarray(NONCE_BYTES, bytes.byteLength - TAG_BYTES));
+  // final() checks the tag. It returns no text in GCM.
+  decipher.final();
+  return opened;
+}
+
+function altered(place: SealPlace, cause: unknown): ShellfleetError {
+  return new ShellfleetError(
+    'SEAL_KEY_UNKNOWN',
+    `The ${place.kind} of session ${place.session} does not open: it was changed, or stands in another place.`,
+    contextOf(place),
+    { cause },
+  );
+}
+
+function contextOf({ session, entry, kind }: SealPlace) {
+  return { session, entry, kind };
 }

@@ -18,6 +18,8 @@ export interface FloodFigures {
 
 export interface FloodAmounts {
   bytes: number;
+  /** bytes of the flood with an attached reader, which runs once */
+  attachedBytes: number;
   besideSeconds: number;
 }
 

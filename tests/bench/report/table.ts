@@ -50,7 +50,7 @@ export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): s
   ].join('\n\n');
 }
 
-function extraRows({ floods, toolCallMs, cli, output }: ExtraFigures): string[][] {
+function extraRows({ floods, attachedFlood, toolCallMs, cli, output }: ExtraFigures): string[][] {
   const rates = ([name, { value, min, max }]: [string, Ratio]): string[] => [
     `${name}, MB/s`,
     min === max ? value.toFixed(0) : spread({ median: value, min, max }, 0),
@@ -61,6 +61,15 @@ function extraRows({ floods, toolCallMs, cli, output }: ExtraFigures): string[][
           ['p95 in another session beside `yes` into /dev/null, ms', spread(floods.besideMs, 1)],
           [`the same beside a flood of ${(floods.bytes / 1e6).toFixed(0)} MB, ms`, spread(floods.duringMs, 1)],
           ['that flood, MB/s', spread(floods.megabytesPerSecond, 0)],
+        ]
+      : []),
+    ...(attachedFlood
+      ? [
+          [
+            `growth of the worker’s memory in a flood of ${attachedFlood.bytes / 1e6} MB with an attached reader, MB`,
+            (attachedFlood.growthBytes / 1e6).toFixed(0),
+          ],
+          ['that flood, until the reader has all of it, MB/s', attachedFlood.megabytesPerSecond.toFixed(0)],
         ]
       : []),
     ...(toolCallMs ? [['a tool call, ms', spread(toolCallMs, 1)]] : []),

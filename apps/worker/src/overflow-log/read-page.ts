@@ -30,11 +30,7 @@ export async function readLogPage(directory: string, { streams, from, maxBytes }
     const skipped = Math.max(0, from[frame.stream] - frame.bytesBefore);
     const data = frame.data.subarray(skipped, skipped + maxBytes - bytes);
     bytes += data.length;
-    page.pieces.push({
-      stream: frame.stream,
-      offset: frame.bytesBefore + skipped,
-      data: data.toString('base64'),
-    });
+    page.pieces.push({ stream: frame.stream, offset: frame.bytesBefore + skipped, data });
     if (skipped + data.length < frame.data.length) return { ...page, more: true };
   }
   return { ...page, more: candidates.some(({ isLast }) => !isLast) };
@@ -45,11 +41,10 @@ async function readCandidate(directory: string, names: string[], stream: StreamN
   const numbers = names
     .flatMap((name) => (name.startsWith(`${stream}.`) ? [Number(name.slice(stream.length + 1))] : []))
     .sort((a, b) => a - b);
-  const begins = await Promise.all(numbers.map((number) => readBegin(join(directory, `${stream}.${number}`))));
-  let at = Math.max(
-    0,
-    begins.findLastIndex((begin) => begin !== undefined && begin <= from),
-  );
+  const beginOf = (number: number | undefined) => readBegin(join(directory, `${stream}.${number}`));
+  let at = Math.max(0, numbers.length - 1);
+  // Searched from the end, where an attached reader is.
+  while (at > 0 && (await beginOf(numbers[at])) > from) at -= 1;
   for (; at < numbers.length; at += 1) {
     const isLast = at === numbers.length - 1;
     const bytes = await readFile(join(directory, `${stream}.${numbers[at]}`)).catch(() => Buffer.alloc(0));
@@ -59,13 +54,13 @@ async function readCandidate(directory: string, names: string[], stream: StreamN
   return { frames: [], isLast: true };
 }
 
-/** Reads the offset of a file's first frame. Returns undefined when the file is missing or has no frame. */
-async function readBegin(path: string): Promise<number | undefined> {
+/** Reads the offset of a file's first frame. Returns infinity when the file is missing or has no frame. */
+async function readBegin(path: string): Promise<number> {
   const file = await open(path).catch(() => undefined);
-  if (file === undefined) return undefined;
+  if (file === undefined) return Number.POSITIVE_INFINITY;
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(OVERFLOW_HEADER_BYTES), 0, OVERFLOW_HEADER_BYTES, 0);
-    return bytesRead === OVERFLOW_HEADER_BYTES ? readBytesBefore(buffer) : undefined;
+    return bytesRead === OVERFLOW_HEADER_BYTES ? readBytesBefore(buffer) : Number.POSITIVE_INFINITY;
   } finally {
     await file.close();
   }

@@ -6,12 +6,13 @@ import {
   hostReplySchemas,
   type NewHostCall,
   parseOrThrow,
-  type SealedReply,
   type SessionKeys,
   ShellfleetError,
   sealedReplySchema,
+  toLogPage,
 } from '@shellfleet/protocol';
 import { type Sealer, sealPlace } from '@shellfleet/sealing';
+import type { z } from 'zod';
 import type { FleetContext } from '../connection/fleet-context.ts';
 import type { PendingReplies } from '../results/pending-replies.ts';
 import { isHostAlive } from './is-host-alive.ts';
@@ -54,25 +55,28 @@ export async function requestFromHost<Q extends HostRequest>(
   const reply = context.replies.expect(id, ends, () => void ask().catch(() => {}));
   try {
     const [told] = await Promise.all([reply, ask()]);
-    const sealed = told === '' ? await takeReply(context.redis, keys, id) : told;
+    const place = sealPlace('reply', keys, id);
+    if (told !== '') return toValue(context.sealer.openBytes(told, place), request) as HostReply<Q['type']>;
+    const sealed = await takeReply(context.redis, keys, id);
     if (sealed === undefined) throw unreachable(host, keys);
-    return toValue(open(context, keys, id, sealed), request) as HostReply<Q['type']>;
+    return toValue(context.sealer.openRaw(sealed, place), request) as HostReply<Q['type']>;
   } catch (error) {
     if (late.aborted && error === late.reason) throw unreachable(host, keys, timeoutMs);
     throw error;
   }
 }
 
-function open(context: RequestContext, keys: SessionKeys, id: string, sealed: string) {
-  const plain = context.sealer.open(sealed, sealPlace('reply', keys, id));
-  return parseOrThrow(sealedReplySchema, JSON.parse(plain), 'INTERNAL', 'The reply of a host');
-}
-
-function toValue(reply: SealedReply, request: HostRequest): unknown {
-  if (reply.type === 'reply') {
-    return parseOrThrow(hostReplySchemas[request.type], reply.value, 'INTERNAL', 'The reply of a host');
-  }
-  throw fromWireError(reply.error);
+/** Returns the value of a reply: JSON and, for a page of a log, a line feed and the data of its pieces. */
+function toValue(plain: Buffer, { type }: HostRequest): unknown {
+  const feed = plain.indexOf('\n');
+  const end = feed === -1 ? plain.length : feed;
+  const json = JSON.parse(plain.toString('utf8', 0, end));
+  const reply = parseOrThrow(sealedReplySchema, json, 'INTERNAL', 'The reply of a host');
+  if (reply.type === 'refusal') throw fromWireError(reply.error);
+  const parse = <T>(schema: z.ZodType<T>) => parseOrThrow(schema, reply.value, 'INTERNAL', 'The reply of a host');
+  return type === 'log'
+    ? toLogPage(parse(hostReplySchemas.log), plain.subarray(end + 1))
+    : parse<unknown>(hostReplySchemas[type]);
 }
 
 function unreachable(host: string, { session }: SessionKeys, waitedMs?: number): ShellfleetError {

@@ -23,7 +23,7 @@ function open() {
   vi.mocked(requestFromHost).mockImplementation(async (_context, _host, _keys, request) => {
     const { attached, from } = request as LogRequest;
     asked.push(`${attached} ${from.stdout}`);
-    const piece = { stream: 'stdout' as const, offset: from.stdout, data: Buffer.from('x').toString('base64') };
+    const piece = { stream: 'stdout' as const, offset: from.stdout, data: Buffer.from('x') };
     return { pieces: attached === 'waits' ? [] : [piece], more: true } as never;
   });
   return { asked, reading: new AttachedReading({} as never, keys, ENTRY) };
@@ -88,7 +88,7 @@ describe('attached reading', () => {
     reading.start(() => {});
     await vi.advanceTimersByTimeAsync(0);
     reading.restart();
-    const ofFirstAttempt = { stream: 'stdout', offset: 0, data: Buffer.from('of the first').toString('base64') };
+    const ofFirstAttempt = { stream: 'stdout', offset: 0, data: Buffer.from('of the first') };
     late.resolve({ pieces: [ofFirstAttempt], more: true } as never);
     await vi.advanceTimersByTimeAsync(0);
     expect([asked, reading.take().map(({ data }) => data.toString())]).toEqual([['reads 0'], ['x']]);
@@ -105,7 +105,7 @@ describe('attached reading', () => {
     const offsets: (number | undefined)[] = [];
     const next = async () => void offsets.push((await rest.next()).value?.offset);
     await next();
-    late.resolve({ pieces: [{ stream: 'stdout', offset: 0, data: Buffer.alloc(9).toString('base64') }] } as never);
+    late.resolve({ pieces: [{ stream: 'stdout', offset: 0, data: Buffer.alloc(9) }] } as never);
     await vi.advanceTimersByTimeAsync(0);
     await next();
     await next();

@@ -92,7 +92,8 @@ export class AttachedReading implements Disposable {
     for (;;) {
       try {
         const { pieces, more } = await this.#request(host, 'reads', fetched, signal);
-        yield* toPieces(pieces, fetched);
+        advance(fetched, pieces);
+        yield* pieces;
         if (!more || pieces.length === 0) return;
         until = performance.now() + REST_WITHIN_MS;
       } catch (error) {
@@ -124,7 +125,8 @@ export class AttachedReading implements Disposable {
         // The command has ended or runs again, so the reply is outdated.
         if (signal.aborted || restarts !== this.#restarts) continue;
         if (pieces.length > 0) {
-          this.#page = toPieces(pieces, this.#fetched);
+          advance(this.#fetched, pieces);
+          this.#page = pieces;
           onPage();
         } else {
           await delay(Math.max(0, SHORTEST_ROUND_MS - (performance.now() - from)));
@@ -161,12 +163,10 @@ export class AttachedReading implements Disposable {
   }
 }
 
-function toPieces(pieces: LogPage['pieces'], fetched: ReadOffsets): LogPiece[] {
-  return pieces.map(({ stream, offset, data }) => {
-    const bytes = Buffer.from(data, 'base64');
-    fetched[stream] = Math.max(fetched[stream], offset + bytes.byteLength);
-    return { stream, offset, data: bytes };
-  });
+/** Moves the position behind the pieces. */
+function advance(position: ReadOffsets, pieces: readonly LogPiece[]): void {
+  for (const { stream, offset, data } of pieces)
+    position[stream] = Math.max(position[stream], offset + data.byteLength);
 }
 
 function latest(a: Readonly<ReadOffsets>, b: Readonly<ReadOffsets>): ReadOffsets {

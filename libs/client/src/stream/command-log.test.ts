@@ -40,7 +40,7 @@ describe('log of a command', () => {
       reads.push(after);
       yield* stored.shift() ?? [];
     });
-    const data = Buffer.from('fghij').toString('base64');
+    const data = Buffer.from('fghij');
     vi.mocked(requestFromHost).mockImplementation(
       async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
     );
@@ -85,7 +85,7 @@ describe('log of a command', () => {
     vi.mocked(followEntries).mockImplementation(async function* () {
       yield* stored.shift() ?? [];
     });
-    const data = Buffer.from('fghij').toString('base64');
+    const data = Buffer.from('fghij');
     vi.mocked(requestFromHost).mockImplementation(
       async () => ({ pieces: [{ stream: 'stdout', offset: 5, data }], more: false }) as never,
     );

@@ -133,8 +133,7 @@ async function* readFromHost(
         offset > from[stream] && page.pieces.findIndex((piece) => piece.stream === stream) === index,
     );
     if (isFirst && leavesGap && readMore !== undefined) yield* readMore();
-    for (const { stream, offset, data } of page.pieces)
-      yield* some(window.push(stream, offset, Buffer.from(data, 'base64')));
+    for (const { stream, offset, data } of page.pieces) yield* some(window.push(stream, offset, data));
     more = page.more && page.pieces.length > 0;
   }
 }

@@ -11,11 +11,11 @@ export async function readSealedReply(redis: Redis, keys: SessionKeys, entryId: 
 const REPLY_TTL_MS = 60_000;
 
 /** Stores a sealed reply until its producer takes it. */
-export async function storeReply(redis: Redis, keys: SessionKeys, request: string, sealed: string): Promise<void> {
+export async function storeReply(redis: Redis, keys: SessionKeys, request: string, sealed: Buffer): Promise<void> {
   await redis.set(replyKey(keys, request), sealed, 'PX', REPLY_TTL_MS).catch(throwQueueError);
 }
 
 /** Reads and removes the sealed reply to a request. Throws QUEUE_UNAVAILABLE. */
-export async function takeReply(redis: Redis, keys: SessionKeys, request: string): Promise<string | undefined> {
-  return (await redis.getdel(replyKey(keys, request)).catch(throwQueueError)) ?? undefined;
+export async function takeReply(redis: Redis, keys: SessionKeys, request: string): Promise<Buffer | undefined> {
+  return (await redis.getdelBuffer(replyKey(keys, request)).catch(throwQueueError)) ?? undefined;
 }
