@@ -26,8 +26,8 @@ export interface Sealer {
   openSigned(sealed: string, place: SealPlace): { plain: string; signature: Signature | undefined };
   openBytes(sealed: string, place: SealPlace): Buffer;
   /**
-   * Seals the joined parts as `<schema version>.<key id>.` and the bytes of nonce, ciphertext and tag. For kinds that are
-   * never signed.
+   * Seals the joined parts as `<schema version>.<key id>.` and the bytes of nonce, ciphertext and tag. For kinds that
+   * are never signed.
    */
   sealRaw(parts: readonly Uint8Array[], place: SealPlace): Buffer;
   /** Opens a value of `sealRaw`. Throws as `open` does. */
