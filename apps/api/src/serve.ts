@@ -96,7 +96,11 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   if (config.corsOrigins.length > 0) await app.register(cors, toCors(config.corsOrigins));
   await app.register(rateLimit, toRateLimit(config.rateLimit));
   app.setNotFoundHandler(() => {
-    throw new HttpProblem(404, 'COMMAND_INVALID', 'There is no such path. All begin with /v1; /openapi.json lists them.');
+    throw new HttpProblem(
+      404,
+      'COMMAND_INVALID',
+      'There is no such path. All begin with /v1; /openapi.json lists them.',
+    );
   });
   registerRoutes(app, ROUTES, { fleets, work });
   const watched: WatchedApi = { fleet: deps.fleet, metrics, isStopping: () => work.isStopping };
