@@ -13,18 +13,17 @@ import { toAscii } from './to-ascii.ts';
 const external = ['@shellfleet/api', '@shellfleet/setup', '@shellfleet/vendor', '@shellfleet/worker'];
 
 /** Modules that most verbs load. With all modules that they import, they become one module of the bundle. */
-const common = ['producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];
+const common = ['producer/dist/start.js', 'cli/exec.js'];
 
 /**
  * Writes the command line to `to` as one module per verb and a shared one, so that a call opens six files instead of a
  * thousand. Returns the remaining dependencies.
  */
 export async function bundleCli(manifest: Manifest, compiled: string, to: string): Promise<Record<string, string>> {
-  const sdk = modulesBehind('client/dist/index.js');
   await using bundle = await rolldown({
     input: { main: join(compiled, 'main.js') },
     platform: 'node',
-    plugins: [lazySchemas(), loadBuiltins(), quickCommander(), sdk.plugin],
+    plugins: [lazySchemas(), loadBuiltins(), quickCommander()],
     resolve: { alias: { 'supports-color': false } },
     external: (id) => external.some((name) => id === name || id.startsWith(`${name}/`)),
     // Unused modules of the libraries can go, because a library's module only defines things when it loads.
@@ -35,7 +34,7 @@ export async function bundleCli(manifest: Manifest, compiled: string, to: string
     },
   });
   const apart = chunksOf(await bundle.generate({ format: 'esm' }));
-  const together = modulesFor(apart, common).union(sdk.modules);
+  const together = modulesFor(apart, common);
   const output = chunksOf(
     await bundle.write({
       dir: join(to, 'dist'),
@@ -95,26 +94,6 @@ function modulesFor(chunks: readonly OutputChunk[], names: readonly string[]): R
     want(holder);
   }
   return new Set([...wanted].flatMap(({ moduleIds }) => moduleIds));
-}
-
-/**
- * Collects the modules of libraries that a module imports, with those that these import. An `import()` of the module
- * loads all of them that any verb needs, so those that another verb alone needs must not be in that verb's file.
- */
-function modulesBehind(name: string): { modules: ReadonlySet<string>; plugin: Plugin } {
-  const modules = new Set<string>();
-  const plugin: Plugin = {
-    name: 'modules-behind',
-    buildEnd() {
-      const add = (id: string) => {
-        if (modules.has(id) || !id.startsWith(join(root, 'libs'))) return;
-        modules.add(id);
-        this.getModuleInfo(id)?.importedIds.forEach(add);
-      };
-      for (const id of this.getModuleIds()) if (id.endsWith(`/${name}`)) add(id);
-    },
-  };
-  return { modules, plugin };
 }
 
 /** Copies the Lua scripts of the libraries below the modules that define them, where `defineScript` finds them. */

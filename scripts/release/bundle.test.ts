@@ -62,18 +62,17 @@ const { id } = personSchema.meta() ?? {};
     const file = (fileName: string, size: number, imports: string[], module: string | null = null) => ({
       ...{ fileName, code: 'x'.repeat(size), imports, facadeModuleId: module },
     });
-    const files = (ofSdk: string[], size = 800_000) => [
+    const files = (ofExec: string[], size = 800_000) => [
       file('main.js', 1_000, ['runtime.js'], '/apps/producer/dist/main.js'),
       file('runtime.js', 1_000, []),
       file('start.js', 40, ['common.js'], '/apps/producer/dist/start.js'),
-      file('exec.js', 40, ['common.js'], '/apps/producer/dist/cli/exec.js'),
-      file('dist.js', 40, ['common.js', ...ofSdk], '/libs/client/dist/index.js'),
+      file('exec.js', 40, ['common.js', ...ofExec], '/apps/producer/dist/cli/exec.js'),
       file('common.js', size, ['runtime.js']),
       file('mcp.js', 500_000, ['common.js'], '/apps/producer/dist/cli/mcp.js'),
     ];
     checkShortCall(files([]));
     expect(() => checkShortCall(files(['mcp.js']))).toThrow('exec loads mcp.js besides common.js: main.js 1000');
-    expect(() => checkShortCall(files([], 900_000))).toThrow('exec loads 902120 bytes, more than 900000');
+    expect(() => checkShortCall(files([], 900_000))).toThrow('exec loads 902080 bytes, more than 900000');
     expect(() => checkShortCall(files([]).slice(1))).toThrow('The bundle has no file for producer/dist/main.js.');
   });
 

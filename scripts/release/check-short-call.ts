@@ -9,7 +9,7 @@ interface BundledFile {
 }
 
 /** Modules that `exec` loads, one after the other. */
-const loadedByExec = ['producer/dist/main.js', 'producer/dist/start.js', 'cli/exec.js', 'client/dist/index.js'];
+const loadedByExec = ['producer/dist/main.js', 'producer/dist/start.js', 'cli/exec.js'];
 /** Most bytes of code that `exec` may load. Node reads and hashes all of them. */
 const MOST_BYTES = 900_000;
 /** Most bytes of a file besides the common one, such as a helper of the bundler. */

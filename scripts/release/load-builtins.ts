@@ -8,7 +8,7 @@ import type { Plugin } from 'rolldown';
 // BUILTINS-3. The global `performance` loads `perf_hooks`. `process.uptime` reads the same clock.
 
 /** Modules whose exports the bundle uses only by calling them. */
-const onCall = ['fs/promises', 'timers/promises', 'readline'];
+const onCall = ['fs/promises', 'timers/promises', 'readline', 'stream/consumers', 'stream/promises', 'zlib'];
 /** Modules that packages from npm load and seldom call, with the functions that they call. */
 const requiredOnCall: Record<string, readonly string[]> = {
   tls: ['connect'],

@@ -179,6 +179,17 @@ describe.each(versions)('plain Node %s', (nodeVersion) => {
   });
 });
 
+describe('the installed command line', () => {
+  // A schema made while the program loads costs each call time, also a call that never uses it.
+  test('makes no schema while it loads', async () => {
+    const settings = `{ get jitless() { throw new Error('A schema is made.'); } }`; // zod reads it for each object
+    const script = `globalThis.__zod_globalConfig = ${settings};
+      await import('./node_modules/shellfleet/dist/start.js');
+      console.log('loaded');`;
+    expect(await runInProject(project('24'), ['--input-type=module', '-e', script])).toBe('loaded\n');
+  });
+});
+
 describe('the installed packages', () => {
   test.each(versions)('bring a fleet up with plain Node %s, use it and end it', async (nodeVersion) => {
     const env = {

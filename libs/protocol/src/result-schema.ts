@@ -143,7 +143,6 @@ export const resultFieldsSchema = z
   })
   .meta({ id: 'ResultFields', description: 'The fields of every Result.' });
 
-const { shape: fields } = resultFieldsSchema;
 const noExitCode = z.null().meta({ description: 'Null, since there is no exit code.' });
 const howItEnded = z.enum(['exited', 'signalled', 'oom', 'host-memory']).meta({
   description:
@@ -153,7 +152,7 @@ const howItEnded = z.enum(['exited', 'signalled', 'oom', 'host-memory']).meta({
 
 const successSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('success'),
     exitCode: z.number().meta({ description: '0' }),
     reason: z.literal('exited'),
@@ -162,7 +161,7 @@ const successSchema = z
 
 const failureSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('failure'),
     exitCode: z.number().meta({
       description: '1 to 255. If a signal ended the command, 128 plus the number of the signal.',
@@ -176,7 +175,7 @@ const failureSchema = z
 
 const timeoutSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('timeout'),
     exitCode: noExitCode,
     reason: z.enum(['wall', 'no-output', 'not-started']).meta({
@@ -194,7 +193,7 @@ const timeoutSchema = z
 
 const cancellationSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('cancellation'),
     exitCode: noExitCode,
     reason: z.literal('cancelled'),
@@ -209,7 +208,7 @@ const cancellationSchema = z
 
 const denialSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('denial'),
     exitCode: noExitCode,
     reason: z.enum(['rules', 'approver']).meta({ description: 'What denied it: rules, or a person.' }),
@@ -221,7 +220,7 @@ const denialSchema = z
 
 const blockedSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('blocked'),
     exitCode: z.number().meta({ description: 'Exit code of the command, 0 to 255.' }),
     reason: howItEnded,
@@ -234,7 +233,7 @@ const blockedSchema = z
 
 const lostSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('lost'),
     exitCode: noExitCode,
     reason: z.enum(['host-lost', 'container-removed']).optional().meta({
@@ -249,7 +248,7 @@ const lostSchema = z
 
 const errorSchema = z
   .object({
-    ...fields,
+    ...resultFieldsSchema.shape,
     outcome: z.literal('error'),
     exitCode: noExitCode,
     reason: z.enum(['oom', 'host-memory', 'disk', 'container-removed']).optional().meta({

@@ -39,7 +39,7 @@ const fields = {
   firstAttempt: firstAttemptSchema.optional(),
 };
 const blockedSchema = z.object({ type: z.string(), reason: z.enum(['matched', 'too-slow']) });
-const mayBlock = { blocked: blockedSchema.optional() };
+const mayBlock = { blocked: z.optional(blockedSchema) };
 const ownEnd = z.enum(['exited', 'signalled', 'oom', 'host-memory']);
 
 /**

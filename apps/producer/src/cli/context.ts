@@ -1,4 +1,4 @@
-import type { Fleet } from '@shellfleet/client';
+import { Fleet } from '@shellfleet/client';
 import type { Command } from 'commander';
 import type { Config } from '../config.ts';
 import type { CliOutput } from './terminal.ts';
@@ -27,7 +27,6 @@ export function createVerbContext(
         namespace?: string;
         tenant?: string;
       }>();
-      const { Fleet } = await import('@shellfleet/client');
       const fleet = await Fleet.connect({
         // An empty variable counts as unset.
         ...(redisUrl ? { redisUrl } : {}),
