@@ -107,7 +107,7 @@ export function checkTargets({ rows, sessions, extra }: Figures): Target[] {
       'idle-memory',
       'Redis memory of an idle session after one command',
       once(sessions.redisBytesPerIdleSession / 1_024),
-      7.2,
+      5,
       'KB',
     ),
     atMost('worker-rss', 'memory of the worker', rss === undefined ? undefined : once(rss / 1e6), 200, 'MB'),

@@ -1,5 +1,5 @@
 import { submit } from '@shellfleet/mailbox';
-import { sessionKeys } from '@shellfleet/protocol';
+import { sessionKeys, specKey } from '@shellfleet/protocol';
 import { createSealer, sealPlace } from '@shellfleet/sealing';
 import { ulid } from 'ulid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,9 +22,9 @@ describe('a host', () => {
   test('refuses the spec of an earlier generation, and runs nothing of its commands', async () => {
     const keys = sessionKeys(stack.keyspace, 'default', 'spec');
     await (await stack.fleet.session('spec')).close();
-    const old = String(await inspect.redis.hget(keys.state, 'spec'));
+    const old = String(await inspect.redis.get(specKey(keys)));
     const session = await stack.fleet.session('spec', { secrets: { TOKEN: 'hunter2-hunter2' } });
-    await inspect.redis.hset(keys.state, 'spec', old);
+    await inspect.redis.set(specKey(keys), old);
     const result = await session.run('echo $TOKEN');
     expect(result).toMatchObject({ outcome: 'error', stdout: '', error: { code: 'SEAL_KEY_UNKNOWN' } });
   });

@@ -9,7 +9,7 @@ import {
   type SessionJobs,
   sessionJobLockKey,
 } from '@shellfleet/placement';
-import { type FleetKeys, fleetKeys, sessionsQueue } from '@shellfleet/protocol';
+import { type FleetKeys, fleetKeys, sessionsQueue, specKey } from '@shellfleet/protocol';
 import { connectRedis } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { describe, expect, test, vi } from 'vitest';
@@ -104,12 +104,8 @@ describe('a host that declares its session to Redis', () => {
       'command.output',
       'command.completed',
     ]);
-    expect(await redis.hgetall(keys.state)).toMatchObject({
-      phase: 'open',
-      spec: 'sealed spec',
-      shell: 'h1 box',
-      epoch: '1',
-    });
+    expect(await redis.hgetall(keys.state)).toMatchObject({ phase: 'open', shell: 'h1 box', epoch: '1' });
+    expect(await redis.get(specKey(keys))).toBe('sealed spec');
     // The next fence is above the declared one, and the restored job can be listed and ended.
     expect(await acquire(redis, fleet, held.job, 'h1', 30_000)).toEqual({ type: 'acquired', fence: owner.fence + 1 });
     const jobs = await startJobs(redis, fleet);

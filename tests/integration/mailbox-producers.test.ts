@@ -1,5 +1,5 @@
 import { cancel, close, finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { encodeWakeUp, idempotencyKey, payloadKey, recordKey, wakeUpsChannel } from '@shellfleet/protocol';
+import { encodeWakeUp, idempotencyKey, payloadKey, recordKey, specKey, wakeUpsChannel } from '@shellfleet/protocol';
 
 import { describe, expect, test } from 'vitest';
 import { idsOf, keysWithoutExpiry, leftovers, outcomesOf, readEvents } from '../support/invariants.ts';
@@ -46,7 +46,7 @@ describe('the mailbox call `open`', () => {
     const first = await open(redis, fresh, () => 'sealed', 'd1');
     expect(first.type).toBe('created');
     expect(await open(redis, fresh, () => 'sealed otherwise', 'd1')).toEqual({ ...first, type: 'attached' });
-    expect(await redis.hget(fresh.state, 'spec')).toBe('sealed');
+    expect(await redis.get(specKey(fresh))).toBe('sealed');
   });
 
   test('refuses another spec with the stored one, unless any spec is acceptable', async () => {

@@ -1,5 +1,5 @@
 import { finish, open, release, submit, take } from '@shellfleet/mailbox';
-import { fleetKeys, idempotencyKey, LIMITS, recordKey, replyKey } from '@shellfleet/protocol';
+import { fleetKeys, idempotencyKey, LIMITS, recordKey, replyKey, specKey } from '@shellfleet/protocol';
 import { readRetention, recordRetention, retentionOf } from '@shellfleet/redis';
 import { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
@@ -36,7 +36,7 @@ describe('the retention of a fleet', () => {
     await release(owner, 'queued');
     const left = await redis.keys(`${keys.prefix}*`);
     const expected = [
-      ...[keys.state, keys.stream, recordKey(keys, submission.entryId)],
+      ...[keys.state, keys.stream, specKey(keys), recordKey(keys, submission.entryId)],
       ...[replyKey(keys, submission.entryId), idempotencyKey(keys, 'k')],
     ];
     expect(left.sort()).toEqual(expected.sort());

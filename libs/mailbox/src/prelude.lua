@@ -23,6 +23,8 @@ local function reply_key(id) return prefix .. 'reply:' .. id end
 local function idempotency_key(hash) return prefix .. 'key:' .. hash end
 local function input_key(id) return prefix .. 'input:' .. id end
 local driver_key = prefix .. 'driver'
+-- Redis keeps only hashes with short values compact, so the state holds no long ones.
+local spec_key = prefix .. 'spec'
 
 local function now_ms()
   local time = redis.call('TIME')
@@ -178,6 +180,7 @@ local function end_generation(data, retention_ms)
   local keep_ms = redis.call('HGET', state, 'discard') or retention_ms
   redis.call('HSET', state, 'phase', 'closed', 'closedAt', at, 'closedWith', data)
   redis.call('PEXPIRE', state, keep_ms)
+  redis.call('PEXPIRE', spec_key, keep_ms)
   redis.call('PEXPIRE', stream, keep_ms)
 end
 

@@ -28,6 +28,7 @@ export {
   parsePlacement,
   placementClass,
   toPlacement,
+  toPlacementJson,
 } from './placement.ts';
 export { QueuedSessions, type SessionsLine } from './queued-sessions.ts';
 export { differences, type NewSessionJob, newSessionJob, type SessionJob, type TenantSession } from './session-job.ts';

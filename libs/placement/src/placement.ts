@@ -25,8 +25,8 @@ import { isParticular } from './particular.ts';
  */
 export const placementSchema = z.strictObject({
   policy: z.enum(POLICY_NAMES),
-  priority: prioritySchema,
-  labels: labelsSchema,
+  priority: prioritySchema.default(0),
+  labels: labelsSchema.default({}),
   /** Labels that the host must have. Absent without any. */
   hosts: neededLabelsSchema.optional(),
   /** Session on whose host this one would like to be. */
@@ -163,6 +163,12 @@ function listedSandboxes(policy: PolicyName, { allow }: Abilities): Pick<Classif
   return [undefined, ...modes]
     .flatMap((mode) => [undefined, ...networks].map((network) => ({ mode, network })))
     .filter((sandbox) => refusedSandbox({ policy: { type: policy }, sandbox }).length === 0);
+}
+
+/** Returns the copy of a placement for a session's state. Redis keeps the state compact if the copy is short. */
+export function toPlacementJson({ priority, labels, ...rest }: Placement): string {
+  const hasLabels = Object.keys(labels).length > 0;
+  return JSON.stringify({ ...rest, ...(priority !== 0 && { priority }), ...(hasLabels && { labels }) });
 }
 
 /** Parses the copy of a placement in a session's state. Returns undefined when it is not valid. */

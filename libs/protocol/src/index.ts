@@ -64,6 +64,7 @@ export * from './session-info.ts';
 export { sessionInfoSchema } from './session-info-schema.ts';
 export { limitsSchema, withDefaultLimits } from './session-limits.ts';
 export * from './session-spec.ts';
+export * from './short-spec.ts';
 export * from './signature.ts';
 export * from './telemetry.ts';
 export * from './tenant-acl.ts';

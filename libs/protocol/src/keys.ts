@@ -47,7 +47,7 @@ export interface SessionKeys {
   prefix: string;
   /** List of the ids of waiting entries, in the order in which they were accepted. */
   queue: string;
-  /** Hash with phase, generation, sealed spec, owner, running entry, epoch */
+  /** Hash with phase, generation, owner, running entry, epoch */
   state: string;
   /** Stream of SessionEvents and output. */
   stream: string;
@@ -95,6 +95,8 @@ const wakeUpsPrefix = (namespace: string, tenant: string) => `${namespace}:wakeu
 export const wakeUpsChannel = (namespace: string, tenant: string, host: string) =>
   `${wakeUpsPrefix(namespace, tenant)}${host}`;
 
+/** string, as long as the state: the spec of the generation, sealed */
+export const specKey = (keys: SessionKeys) => `${keys.prefix}spec`;
 /** hash, kept for the retention: kind, state, owner's fence, stored offsets, outcome, id of the terminal event */
 export const recordKey = (keys: SessionKeys, entry: string) => `${keys.prefix}record:${entry}`;
 /** string, until the entry's end: its payload, sealed */

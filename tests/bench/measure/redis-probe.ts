@@ -2,6 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
 const PROBE = 'bench-probe';
+const TURN_MS = 500;
+const SETTLED_TURNS = 6;
 
 /**
  * Reads the resource usage of Redis. Each of its own calls costs Redis about 0.1 ms, and is made outside the measured
@@ -20,14 +22,15 @@ export class RedisProbe {
     return Math.round((Number(info.get('used_cpu_user')) + Number(info.get('used_cpu_sys'))) * 1e6);
   }
 
-  /** Returns the memory in use once it no longer changes. */
+  /** Returns the memory in use once it has not changed for longer than upkeep lets pass between two looks. */
   async settledMemoryBytes(): Promise<number> {
     let before = Number.NaN;
-    for (let turn = 0; turn < 20; turn++) {
+    let settled = 0;
+    for (let turn = 0; turn < 40 && settled < SETTLED_TURNS; turn++) {
       const now = Number((await this.#info('memory')).get('used_memory'));
-      if (Math.abs(now - before) < 4_096) return now;
+      settled = Math.abs(now - before) < 4_096 ? settled + 1 : 0;
       before = now;
-      await delay(500);
+      await delay(TURN_MS);
     }
     return before;
   }

@@ -1,3 +1,4 @@
+import { toPlacementJson } from '@shellfleet/placement';
 import type { Redis } from 'ioredis';
 import type { EntryRun } from '../run/entry-run.ts';
 import type { SessionParts } from './session-parts.ts';
@@ -10,7 +11,7 @@ export function declareSession(
 ): Promise<void> {
   return context.mailbox.declare(redis, {
     ...{ generation: context.generation, spec: adopted.spec, createdAt: adopted.createdAt, driven: adopted.driven },
-    ...{ placementClass: job.placementClass, placement: JSON.stringify(placement) },
+    ...{ placementClass: job.placementClass, placement: toPlacementJson(placement) },
     ...{ epoch: shell.epoch, epochBase: shell.epochBase, sandbox: shell.ready ? shell.sandboxId : undefined },
     running: run && { entry: run.entry, stored: run.stored },
   });

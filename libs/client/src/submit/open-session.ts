@@ -1,5 +1,5 @@
 import { open, readSealedSpec } from '@shellfleet/mailbox';
-import { placementClass, toPlacement } from '@shellfleet/placement';
+import { placementClass, toPlacement, toPlacementJson } from '@shellfleet/placement';
 import {
   parseOrThrow,
   type ResolvedSessionSpec,
@@ -11,6 +11,7 @@ import {
   sessionSpecSchema,
   specSchema,
   toCanonicalJson,
+  toShortSpec,
 } from '@shellfleet/protocol';
 import { type Sealer, sealMarkOf, sealPlace } from '@shellfleet/sealing';
 import { z } from 'zod';
@@ -119,12 +120,13 @@ async function record(
   driven: boolean,
 ): Promise<OpenSession | undefined> {
   const canonical = toCanonicalJson(spec);
+  const short = toShortSpec(spec);
   const seal = (generation: string) =>
-    context.sealer.seal(canonical, sealPlace('spec', keys, { generation }), specSchema(spec));
+    context.sealer.seal(short, sealPlace('spec', keys, { generation }), specSchema(spec));
   const digest = context.sealer.digest(canonical);
   const sealedWith = sealMarkOf(seal(''));
   const placement = toPlacement(spec, sealedWith);
-  const clear = { placementClass: placementClass(placement), json: JSON.stringify(placement) };
+  const clear = { placementClass: placementClass(placement), json: toPlacementJson(placement) };
   const opened = await context.window.enter(() => open(context.redis, keys, seal, digest, 'same-spec', clear, driven));
   switch (opened.type) {
     case 'created':

@@ -24,7 +24,10 @@ if ARGV[6] == 'ready' then
   redis.call('HSET', state, 'shell', ARGV[4] .. ' ' .. ARGV[10])
   if ARGV[14] ~= '' then redis.call('HSET', state, 'node', ARGV[14]) end
 end
-if ARGV[12] ~= '' then redis.call('HSET', state, 'image', ARGV[12]) end
+if ARGV[12] ~= '' then
+  local digest, image = string.match(ARGV[12], '^(%S*) (.*)$')
+  redis.call('HSET', state, 'image', image, 'imageDigest', digest)
+end
 if ARGV[13] ~= '' then redis.call('HSET', state, 'start', ARGV[13]) end
 if ARGV[15] ~= '' then redis.call('HSET', state, 'waitsFor', ARGV[15]) else redis.call('HDEL', state, 'waitsFor') end
 publish_newest()

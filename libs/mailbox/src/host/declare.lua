@@ -15,8 +15,9 @@ if generation == ARGV[5] and phase == 'closed' then return {-1} end
 write_when_full()
 if generation ~= ARGV[5] then
   redis.call('HDEL', state, 'running', 'held', 'announced', 'reported', 'epoch', 'loss', 'driven')
-  redis.call('HSET', state, 'phase', 'open', 'generation', ARGV[5], 'spec', ARGV[11], 'digest', '', 'class', ARGV[12], 'placement', ARGV[13],
+  redis.call('HSET', state, 'phase', 'open', 'generation', ARGV[5], 'digest', '', 'class', ARGV[12], 'placement', ARGV[13],
     'createdAt', ARGV[14], 'activeAt', string.format('%.0f', now_ms()))
+  redis.call('SET', spec_key, ARGV[11])
   if ARGV[25] ~= '' then redis.call('HSET', state, 'driven', 1) end
   running, epoch, stored = false, false, false
 end
@@ -27,6 +28,7 @@ if ARGV[6] ~= '' and (stored ~= fence or tonumber(epoch or 0) < tonumber(ARGV[7]
 end
 redis.call('HDEL', state, 'unused', 'delegated')
 redis.call('PERSIST', state)
+redis.call('PERSIST', spec_key)
 redis.call('PERSIST', stream)
 if id ~= '' then
   local record = record_key(id)

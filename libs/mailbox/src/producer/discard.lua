@@ -18,6 +18,7 @@ end
 redis.call('HSET', state, 'discard', ARGV[4])
 if phase == 'closed' then
   redis.call('PEXPIRE', state, ARGV[4])
+  redis.call('PEXPIRE', spec_key, ARGV[4])
   redis.call('PEXPIRE', stream, ARGV[4])
 end
 return 1

@@ -8,12 +8,15 @@
 -- Returns {1, generation} created · {2, generation, 1 driven · 0} attached ·
 --         {-1, sealed spec, generation} another spec · {0} closing: try again ·
 --         {3, generation} nothing was recorded: call again with the spec sealed for this generation
-local phase, generation, digest, spec, unused, driven =
-  unpack(redis.call('HMGET', state, 'phase', 'generation', 'digest', 'spec', 'unused', 'driven'))
+local phase, generation, digest, unused, driven =
+  unpack(redis.call('HMGET', state, 'phase', 'generation', 'digest', 'unused', 'driven'))
 if phase == 'closing' then return {0} end
 if phase == 'open' then
-  if ARGV[5] ~= '1' and ARGV[4] ~= digest then return {-1, spec, generation} end
-  if unused then redis.call('PEXPIRE', state, ARGV[6]) end
+  if ARGV[5] ~= '1' and ARGV[4] ~= digest then return {-1, redis.call('GET', spec_key), generation} end
+  if unused then
+    redis.call('PEXPIRE', state, ARGV[6])
+    redis.call('PEXPIRE', spec_key, ARGV[6])
+  end
   if driven and ARGV[10] ~= '' then redis.call('SET', driver_key, 1, 'PX', ARGV[10]) end
   return {2, generation, driven and 1 or 0}
 end
@@ -22,13 +25,14 @@ local last = tonumber(generation or 0)
 -- Another call may have recorded and closed a generation since the caller asked.
 if ARGV[9] == '' or tonumber(ARGV[9]) <= last then return {3, string.format('%.0f', math.max(at, last + 1))} end
 generation = ARGV[9]
-redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss', 'driven', 'closedAt', 'closedWith', 'image', 'start',
-  'node', 'discard')
-redis.call('HSET', state, 'phase', 'open', 'generation', generation, 'spec', ARGV[3], 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
+redis.call('HDEL', state, 'epoch', 'reported', 'epochBase', 'announced', 'held', 'loss', 'driven', 'closedAt', 'closedWith', 'image',
+  'imageDigest', 'start', 'node', 'discard')
+redis.call('HSET', state, 'phase', 'open', 'generation', generation, 'digest', ARGV[4], 'createdAt', at, 'activeAt', at,
   'status', 'queued', 'unused', 1, 'class', ARGV[7], 'placement', ARGV[8])
 if ARGV[10] ~= '' then
   redis.call('HSET', state, 'driven', 1)
   redis.call('SET', driver_key, 1, 'PX', ARGV[10])
 end
 redis.call('PEXPIRE', state, ARGV[6])
+redis.call('SET', spec_key, ARGV[3], 'PX', ARGV[6])
 return {1, generation}

@@ -61,6 +61,7 @@ redis.call('HSET', state, 'bytesTo', bytes_to)
 if unused then
   redis.call('HDEL', state, 'unused')
   redis.call('PERSIST', state)
+  redis.call('PERSIST', spec_key)
   redis.call('PERSIST', stream)
 end
 local at = time_of(emit('command.accepted', id, '{"kind":"' .. ARGV[5] .. '"}'))

@@ -1,4 +1,4 @@
-import type { SessionKeys } from '@shellfleet/protocol';
+import { type SessionKeys, specKey } from '@shellfleet/protocol';
 import { throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 
@@ -19,7 +19,9 @@ export async function readSealedSpec(
   redis: Redis,
   keys: SessionKeys,
 ): Promise<{ phase: Phase; generation: string; spec: string } | undefined> {
-  const fields = await redis.hmget(keys.state, 'phase', 'generation', 'spec').catch(throwQueueError);
-  const [phase, generation, spec] = fields;
+  // A transaction, so that the spec is that of the generation.
+  const reads = redis.multi().hmget(keys.state, 'phase', 'generation').get(specKey(keys));
+  const [[, fields], [, spec]] = (await reads.exec().catch(throwQueueError)) as [[null, string[]], [null, string]];
+  const [phase, generation] = fields;
   return phase && generation && spec ? { phase: phase as Phase, generation, spec } : undefined;
 }

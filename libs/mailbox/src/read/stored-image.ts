@@ -3,12 +3,18 @@ export interface StoredImage {
   digest: string;
 }
 
-/** Formats the field `image` of a session's state. Names have no space. */
+const SHA256 = 'sha256:';
+
+/**
+ * Formats the fields `imageDigest` and `image` of a session's state, `<digest> <name>`. Names have no space. The digest
+ * lacks its `sha256:`, with which Redis would not keep the state compact.
+ */
 export const toStoredImage = (image: StoredImage | undefined): string =>
-  image === undefined ? '' : `${image.digest} ${image.name}`;
+  image === undefined ? '' : `${image.digest.replace(SHA256, '')} ${image.name}`;
 
 /** Parses the image of a session. Returns undefined when the session has had no container. */
 export function fromStoredImage(text: string): StoredImage | undefined {
   const [digest = '', name = ''] = text.split(' ');
-  return name === '' ? undefined : { name, digest };
+  if (name === '') return undefined;
+  return { name, digest: /^[0-9a-f]{64}$/.test(digest) ? `${SHA256}${digest}` : digest };
 }
