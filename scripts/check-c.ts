@@ -6,6 +6,7 @@ import { root } from './steps.ts';
 
 const DIRECTORIES = [
   'libs/keeper/src',
+  'libs/keeper/builtin',
   'libs/keeper/launcher',
   'libs/keeper/fuzz',
   'tests/rules-trial',

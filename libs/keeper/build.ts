@@ -11,7 +11,11 @@ import { MissingBuildTool } from './src/missing-build-tool.ts';
 
 const run = promisify(execFile);
 const here = dirname(fileURLToPath(import.meta.url));
-const sourceDirectories = { keeper: join(here, 'src'), launch: join(here, 'launcher') };
+const sourceDirectories = {
+  keeper: join(here, 'src'),
+  launch: join(here, 'launcher'),
+  builtin: join(here, 'builtin'),
+};
 const libraries = { keeper: ['-lsodium'], launch: [] };
 const buildDirectory = join(here, 'build');
 
@@ -27,6 +31,22 @@ const flags = [
   '-Wextra',
   '-fstack-protector-strong',
   '-D_FORTIFY_SOURCE=2',
+];
+// The builtin is loaded into the bash of any image, so it uses no C library. It runs scripts while it is on the stack,
+// so it stays in memory when a script makes bash unload it (nodelete).
+const builtinFlags = [
+  '-std=gnu11',
+  '-shared',
+  '-fPIC',
+  '-O2',
+  '-s',
+  '-Wall',
+  '-Wextra',
+  '-ffreestanding',
+  '-nostdlib',
+  '-fno-stack-protector',
+  '-fvisibility=hidden',
+  '-Wl,-z,nodelete,-z,now,-z,relro,-z,noexecstack',
 ];
 
 export interface Programs {
@@ -49,9 +69,8 @@ export async function buildKeeper(): Promise<Programs> {
 /** Builds both programs with the first candidate that is installed. */
 export async function buildInto(directory: string, candidates: readonly string[]): Promise<void> {
   await mkdir(directory, { recursive: true });
-  const header = join(directory, `shell_script.${process.pid}`);
-  await writeFile(header, await shellScriptHeader());
-  await rename(header, join(directory, 'shell_script.h'));
+  await put(join(directory, 'shell_script.h'), await shellScriptHeader());
+  await put(join(directory, 'shell_builtin.h'), await builtinHeader(directory, candidates));
   for (const name of ['keeper', 'launch'] as const) {
     const inputs = [...(await readSources(sourceDirectories[name])), ...libraries[name]];
     await build(join(directory, name), inputs, directory, candidates);
@@ -65,14 +84,7 @@ async function build(
   candidates: readonly string[],
 ): Promise<void> {
   const unfinished = `${program}.${process.pid}`;
-  await compile(candidates, [
-    ...flags,
-    '-I',
-    directory,
-    '-o',
-    unfinished,
-    ...inputs.filter((input) => !/\.(h|sh)$/.test(input)),
-  ]);
+  await compile(candidates, [...flags, '-I', directory, '-o', unfinished, ...withoutHeaders(inputs)]);
   await chmod(unfinished, 0o755);
   await rename(unfinished, program); // another process never finds a part of it
 }
@@ -84,6 +96,25 @@ async function shellScriptHeader(): Promise<string> {
   return `static const char SHELL_SCRIPT[] =\n${lines.join('\n')};\n`;
 }
 
+/** Returns the compiled builtin as an array of C. */
+async function builtinHeader(directory: string, candidates: readonly string[]): Promise<string> {
+  const unfinished = join(directory, `builtin.${process.pid}`);
+  const inputs = withoutHeaders(await readSources(sourceDirectories.builtin));
+  await compile(candidates, [...builtinFlags, '-o', unfinished, ...inputs]);
+  const bytes = await readFile(unfinished);
+  await rm(unfinished);
+  return `static const unsigned char SHELL_BUILTIN[] = {${bytes.join(',')}};\n`;
+}
+
+/** Writes a file so that another process never finds a part of it. */
+async function put(path: string, text: string): Promise<void> {
+  const unfinished = `${path}.${process.pid}`;
+  await writeFile(unfinished, text);
+  await rename(unfinished, path);
+}
+
+const withoutHeaders = (inputs: string[]) => inputs.filter((input) => !/\.(h|sh)$/.test(input));
+
 async function readSources(directory: string): Promise<string[]> {
   const names = (await readdir(directory)).filter((name) => /\.(c|h|sh)$/.test(name)).sort();
   return names.map((name) => join(directory, name));
@@ -91,7 +122,7 @@ async function readSources(directory: string): Promise<string[]> {
 
 /** Returns a name for the state of the source and of the flags. */
 export async function hashOfSources(): Promise<string> {
-  const hash = createHash('sha256').update([...flags, ...Object.values(libraries).flat()].join(' '));
+  const hash = createHash('sha256').update([...flags, ...builtinFlags, ...Object.values(libraries).flat()].join(' '));
   for (const directory of Object.values(sourceDirectories)) {
     for (const path of await readSources(directory)) hash.update(await readFile(path));
   }

@@ -29,6 +29,6 @@ async function prebuild(directory: string, candidates: readonly string[]): Promi
   await rm(directory, { recursive: true, force: true });
   await rm(stamp, { force: true });
   await buildInto(directory, candidates);
-  await rm(join(directory, 'shell_script.h'), { force: true });
+  for (const header of ['shell_script.h', 'shell_builtin.h']) await rm(join(directory, header), { force: true });
   await writeFile(stamp, hash);
 }

@@ -210,12 +210,16 @@ describe('the keeper in a hostile container', () => {
     expect((await it.client.run('echo ok')).out).toBe('ok\n');
   });
 
-  test('loses at most the shell when its files are removed', async () => {
-    const ended = await it.client.run('rm -rf /run/shellfleet/*; echo gone', { timeoutMs: 1_000, killGraceMs: 300 });
-    expect(ended.end.shell.state).toBe('lost');
-    expect((await it.client.run('echo ok')).out).toBe('ok\n');
-    await it.client.run('rm -f /run/shellfleet/stdout /run/shellfleet/stderr');
-    expect(await it.client.run('echo out; echo err >&2')).toMatchObject({ out: 'out\n', err: 'err\n' });
+  test.each([
+    ['the builtin', {}, 'kept'],
+    ['the loop', { SF_LOOP: '1' }, 'lost'],
+  ])('loses at most the shell when the files of %s are removed', async (_, env, state) => {
+    await using other = await openBox({ env });
+    const run = (script: string) => other.client.run(script, { timeoutMs: 1_000, killGraceMs: 300 });
+    expect((await run('rm -rf /run/shellfleet/*; echo gone')).state).toBe(state);
+    expect((await run('echo ok')).out).toBe('ok\n');
+    await run('rm -f /run/shellfleet/stdout /run/shellfleet/stderr');
+    expect(await run('echo out; echo err >&2')).toMatchObject({ out: 'out\n', err: 'err\n' });
   });
 
   test('replaces links and FIFOs in place of its files without following them', async () => {

@@ -13,6 +13,7 @@ const ODD_COMMANDS = [
   ...['IFS=x', 'unset IFS', 'PATH=/none', 'PATH=/usr/bin:/bin', '__sf_rc=5', '__sf_busy='],
   ...['alias read=false', 'unalias -a', 'printf() { echo F; }', 'read() { false; }', 'test() { false; }'],
   ...['command() { return 0; }', 'enable -n command printf 2>/dev/null; :', 'enable -n read 2>/dev/null; :'],
+  ...['enable -d __sf_step 2>/dev/null; :', 'enable -n __sf_step 2>/dev/null; :', '(__sf_step 0) 2>/dev/null; :'],
   ...['enable -n trap 2>/dev/null; :', 'shopt -s lastpipe extdebug 2>/dev/null'],
   ...['(set -o posix) 2>/dev/null && set -o posix; :', 'set +o posix 2>/dev/null'],
   ...['cd /', 'cd /proc', 'umask 077', 'ulimit -n 64', 'sleep 0.02 &', 'wait', 'eval "n=$n"'],
@@ -58,9 +59,10 @@ describe('a sequence of unusual commands', () => {
     ['dash', 'dashOnly'],
     ['ash', 'busybox'],
     ['bash', 'session'],
-  ] as const)('runs each command exactly once in %s', async (_, image) => {
+    ['bash without the builtin', 'session', { SF_LOOP: '1' }],
+  ] as const)('runs each command exactly once in %s', async (_, image, env: Record<string, string> = {}) => {
     for (let seed = 1; seed <= SEQUENCES; seed++) {
-      await using box = await openBox({ image });
+      await using box = await openBox({ image, env });
       const { commands, n } = await runSequence(box, randomNumbers(seed * 1_000_003));
       expect(n, `seed ${seed}:\n${commands.join('\n')}`).toBe(commands.length);
     }

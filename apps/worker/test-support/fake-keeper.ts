@@ -99,6 +99,7 @@ export class FakeKeeper {
       shell: { state: 'kept', shellNumber: this.shellNumber },
       totals: entry.printed,
       runMs: 1,
+      way: 'loop',
       ...how,
     };
     this.#ended = { ...entry, end };

@@ -5,12 +5,12 @@
 #include "shell.h"
 #include <string.h>
 
-enum { PAYLOAD_BYTES = 512 };
+enum { PAYLOAD_BYTES = 512, USAGE_IS_KNOWN = 1, HAS_BUILTIN = 2 };
 
 // The payload of END without the text that follows.
 typedef struct {
   int32_t code;
-  uint8_t reason, state, signal, usage_is_known;
+  uint8_t reason, state, signal, flags;
   uint32_t shell_number, run_ms;
   uint64_t totals[STREAMS];
   uint64_t processor_us, memory_peak;
@@ -42,7 +42,7 @@ void ending_set(const Ending *ending) {
   end.reason = ending->reason;
   end.signal = ending->signal;
   end.run_ms = ending->run_ms;
-  end.usage_is_known = ending->usage.is_known;
+  end.flags = (ending->usage.is_known ? USAGE_IS_KNOWN : 0) | (shell_is_stepped() ? HAS_BUILTIN : 0);
   end.processor_us = ending->usage.processor_us;
   end.memory_peak = ending->usage.memory_peak;
   end.shell_number = shell_number();

@@ -7,6 +7,7 @@
 #include "ending.h"
 #include "run_directory.h"
 #include "input.h"
+#include "kept.h"
 #include "ladder.h"
 #include "link.h"
 #include "output.h"
@@ -20,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TICK_MS = 10, NO_CODE = -1, AT_ONCE_MS = 1, KILLED_WITHIN_MS = 1000 };
+enum { TICK_MS = 10, NO_CODE = -1, AT_ONCE_MS = 10, KILLED_WITHIN_MS = 1000 };
 
 static struct {
   enum Phase {
@@ -40,6 +41,7 @@ static struct {
   Report report;
   int has_report;
   int is_alone;    // it began without processes of earlier ones
+  int has_kept;    // it began with the pipes of the entry before, which only the shell holds
   int is_followed; // a worker has started or resumed it since the last claim
   int is_closing;  // the keeper is to end
 } entry;
@@ -63,10 +65,11 @@ static void conclude(int code, enum EndReason reason, int signal) {
   const int died = signal || code == 128 + SIGKILL;
   if (died && reason <= SIGNALLED && cgroup_has_killed(entry.memory_before))
     reason = cgroup_has_killed_for_host(entry.memory_before) ? HOST_OUT_OF_MEMORY : OUT_OF_MEMORY;
+  const enum Holder holder = kept_end(entry.has_report && !signal ? &entry.report : 0, ladder_is_on());
   ladder_end();
-  process_limit_settle(entry.since);
+  if (holder != SHELL_ALONE) process_limit_settle(entry.since);
   input_end();
-  output_end();
+  output_end(holder);
   const uint32_t run_ms = entry.began_at ? now_ms() - entry.began_at : 0;
   const Usage usage = entry.began_at ? usage_end() : (Usage){0};
   ending_set(&(Ending){.code = code, .reason = reason, .signal = signal, .run_ms = run_ms, .usage = usage});
@@ -75,7 +78,7 @@ static void conclude(int code, enum EndReason reason, int signal) {
 
 static void run_now(void) {
   entry.began_at = now_ms();
-  usage_begin();
+  usage_begin(entry.has_kept);
   clocks_start();
   entry.phase = RUNNING;
 }
@@ -89,7 +92,9 @@ static void proceed(void) {
     return;
   }
   if (!shell_is_ready()) return;
-  entry.since = entry.kind == RESTART_ENTRY ? BEGINNING : entry.is_alone ? moment_alone() : moment_now();
+  if (entry.kind == RESTART_ENTRY) entry.since = BEGINNING;
+  else if (entry.has_kept) entry.since = kept_moment();
+  else entry.since = entry.is_alone ? moment_alone() : moment_now();
   run_now();
   if (entry.kind == RESTART_ENTRY) shell_leave();
   else shell_run(&entry.run);
@@ -149,16 +154,36 @@ static enum Refusal prepare(const Header *header, const uint8_t *payload, Start 
 // Returns whether the command is for an earlier shell: the worker has not prepared the fresh one yet.
 static int is_for_other_shell(const Header *header) { return header->offset && header->offset != shell_number(); }
 
+// Returns whether nothing surrounds the script and nothing but the script is run.
+static int is_plain(const ShellRun *run) {
+  return !run->input && !run->traps && !run->checks && !run->texts.before && !run->texts.after;
+}
+
+// Makes sure of the processes, the shell and the output pipes. Returns whether the shell alone holds the pipes.
+static enum Refusal prepare_shell(const Header *header, const Start *start, int *has_kept) {
+  const pid_t shell = shell_pid();
+  *has_kept = kept_look();
+  if (!*has_kept) process_limit_make_room();
+  reap_children(); // the shell may have died in this moment
+  entry_on_children();
+  if (start->kind == COMMAND_ENTRY) replace_shell_without_texts();
+  *has_kept = *has_kept && shell_pid() == shell;
+  if (is_for_other_shell(header)) return REFUSED_OTHER_SHELL;
+  return output_begin(header->id, *has_kept ? SHELL_ALONE : UNKNOWN_HOLDER) ? 0 : REFUSED_NO_SPACE;
+}
+
+static void choose_pipes(ShellRun *run) {
+  const int may_keep = entry.has_kept || kept_allow(entry.is_alone);
+  if (!may_keep || !is_plain(run)) run->pipes = OPEN_PIPES;
+  else run->pipes = entry.has_kept && run_directory_is_unchanged() ? KEPT_PIPES : OPEN_AND_KEEP_PIPES;
+}
+
 void entry_start(const Header *header, const uint8_t *payload) {
   Start start;
+  int has_kept = 0;
   enum Refusal refusal = prepare(header, payload, &start);
   if (!refusal) {
-    process_limit_make_room();
-    reap_children(); // the shell may have died in this moment
-    entry_on_children();
-    if (start.kind == COMMAND_ENTRY) replace_shell_without_texts();
-    if (is_for_other_shell(header)) refusal = REFUSED_OTHER_SHELL;
-    else if (!output_begin(header->id)) refusal = REFUSED_NO_SPACE;
+    refusal = prepare_shell(header, &start, &has_kept);
     if (refusal) input_end();
   }
   if (refusal) {
@@ -174,10 +199,12 @@ void entry_start(const Header *header, const uint8_t *payload) {
   clocks_set(start.timeout_ms, start.no_output_timeout_ms);
   entry.has_report = 0;
   entry.is_followed = 1;
-  entry.memory_before = cgroup_memory_events();
+  entry.has_kept = has_kept;
+  if (!has_kept) entry.memory_before = cgroup_memory_events();
   entry.began_at = 0;
   entry.phase = WAITING;
   entry.is_alone = shell_is_ready() && process_limit_is_alone();
+  choose_pipes(&entry.run);
   proceed();
 }
 

@@ -10,7 +10,8 @@
 
 typedef struct {
   uint16_t version, oldest_worker;
-  uint32_t state, shell_number, begun;
+  uint16_t state, has_builtin;
+  uint32_t shell_number, begun;
   uint64_t received[STREAMS], acked[STREAMS];
   char token[TOKEN_BYTES];
   char problem[256];
@@ -26,6 +27,7 @@ void hello_put(void) {
   const char *problem = shell_problem();
   HelloFields hello = {
     .version = KEEPER_PROTOCOL_VERSION, .oldest_worker = OLDEST_WORKER_PROTOCOL, .state = state_now(problem)};
+  hello.has_builtin = shell_is_stepped();
   hello.shell_number = shell_number();
   hello.begun = begun_count();
   for (int s = 0; s < STREAMS; s++) {

@@ -10,7 +10,7 @@ enum { PIECE_BYTES = 32 << 10, BURST_BYTES = 1 << 20, BYTES_PER_MS = 1 << 10, PA
 
 typedef struct {
   int fd; // -1: free
-  int stream, is_readable;
+  int stream, is_readable, is_quiet;
   uint8_t id[ID_BYTES];
   uint64_t offset;
 } LatePipe;
@@ -42,9 +42,9 @@ static int free_slot(void) {
   return 0;
 }
 
-void late_add(int fd, int stream, const uint8_t *id, uint64_t offset) {
+void late_add(int fd, int stream, const uint8_t *id, uint64_t offset, int is_quiet) {
   const int slot = free_slot();
-  late[slot] = (LatePipe){.fd = fd, .stream = stream, .is_readable = 1, .offset = offset};
+  late[slot] = (LatePipe){.fd = fd, .stream = stream, .is_readable = 1, .is_quiet = is_quiet, .offset = offset};
   memcpy(late[slot].id, id, ID_BYTES);
   count++;
   if (!events_change(fd, EPOLLIN | EPOLLET, FIRST_LATE + slot)) free_pipe(&late[slot]);
@@ -62,7 +62,7 @@ static void refill(void) {
 // Sends the end of a stream. Returns 0 when the link has no room for it.
 static int send_end(LatePipe *pipe) {
   // A LATE frame without bytes is the end of the stream: the pipe's last holder has gone.
-  if (!link_put(LATE, pipe->stream, 0, pipe->id, pipe->offset, 0, 0)) return 0;
+  if (!pipe->is_quiet && !link_put(LATE, pipe->stream, 0, pipe->id, pipe->offset, 0, 0)) return 0;
   free_pipe(pipe);
   return 1;
 }
@@ -80,6 +80,7 @@ int late_send(void) {
     if (n > 0) {
       link_put(LATE, pipe->stream, 0, pipe->id, pipe->offset, piece, n); // there is room: see link_has_room
       pipe->offset += n;
+      pipe->is_quiet = 0;
       allowance.bytes -= n;
       wake = 0;
     } else if (n == 0) {

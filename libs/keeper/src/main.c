@@ -3,9 +3,9 @@
 // protocol.
 //
 //   keeper <socket path | - | tcp:[address:]port> [shell [argument ...]]
-//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS, SF_UNCLAIMED_MS;
-//     for - without SF_TOKEN both are the first line of stdin; for tcp only SF_LINK_KEY and SF_LINK_PSK (hex) instead,
-//     and SF_UNCLAIMED_MS
+//   environment: SF_TOKEN, SF_SYNC (hex; for -), SF_DIRECTORY, SF_WORKSPACE, SF_EGRESS, SF_UNCLAIMED_MS,
+//     SF_LOOP; for - without SF_TOKEN both are the first line of stdin; for tcp only SF_LINK_KEY and SF_LINK_PSK (hex)
+//     instead, and SF_UNCLAIMED_MS
 //   keeper --install <path>: copies itself there
 //   keeper hold: what the keeper starts when its shell has closed descriptors
 //
@@ -280,7 +280,7 @@ static void stay_silent(void) {
 
 // Removes the variables that no Pod has: these are of its image, which does not decide what the keeper does.
 static void forget_variables_of_image(void) {
-  static const char *const names[] = {"SF_TOKEN", "SF_SYNC", "SF_DIRECTORY", "SF_WORKSPACE", "SF_EGRESS"};
+  static const char *const names[] = {"SF_TOKEN", "SF_SYNC", "SF_DIRECTORY", "SF_WORKSPACE", "SF_EGRESS", "SF_LOOP"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 

@@ -17,7 +17,7 @@ describe('payloads of frames', () => {
     const token = Buffer.alloc(64);
     token.write('secret');
     const payload = Buffer.concat([
-      uint32s(0x0001_0002, 3, 2, 9),
+      uint32s(0x0001_0002, 0x0001_0003, 2, 9),
       uint64s(10, 20, 5, 6),
       token,
       Buffer.from('no /bin/sh'),
@@ -26,6 +26,7 @@ describe('payloads of frames', () => {
       version: 2,
       oldestWorker: 1,
       state: 'no-shell',
+      hasBuiltin: true,
       shellNumber: 2,
       begunCount: 9,
       received: { stdout: 10, stderr: 20 },
@@ -36,12 +37,12 @@ describe('payloads of frames', () => {
   });
 
   test.each([
-    [1, { processorMicros: 1_234_567, memoryPeakBytes: 104_857_600 }],
-    [0, undefined],
-  ])('have exit code, reason, totals, usage (known: %i) and state of the shell in END', (isKnown, usage) => {
+    [1, { usage: { processorMicros: 1_234_567, memoryPeakBytes: 104_857_600 }, hasBuiltin: false }],
+    [2, { usage: undefined, hasBuiltin: true }],
+  ])('have exit code, reason, totals, flags (%i) and state of the shell in END', (flags, expected) => {
     const payload = Buffer.concat([
       Buffer.from(Int32Array.of(143).buffer),
-      Uint8Array.of(3, 1, 0, isKnown),
+      Uint8Array.of(3, 1, 0, flags),
       uint32s(4, 1500),
       uint64s(7, 8, 1_234_567, 104_857_600),
       Buffer.from('its functions are gone'),
@@ -55,7 +56,7 @@ describe('payloads of frames', () => {
       shellNumber: 4,
       runMs: 1500,
       totals: { stdout: 7, stderr: 8 },
-      usage,
+      ...expected,
     });
   });
 

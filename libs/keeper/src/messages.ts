@@ -139,6 +139,8 @@ export interface Hello {
   /** Oldest version of a worker with which the keeper works. */
   oldestWorker: number;
   state: HelloState;
+  /** Whether the shell waits for commands in its builtin. False also before it is ready. */
+  hasBuiltin: boolean;
   shellNumber: number;
   begunCount: number;
   received: { stdout: number; stderr: number };
@@ -155,7 +157,8 @@ export function decodeHello(payload: Uint8Array): Hello {
   return {
     version: bytes.readUInt16LE(0),
     oldestWorker: bytes.readUInt16LE(2),
-    state: oneOf(helloStates, bytes.readUInt32LE(4)),
+    state: oneOf(helloStates, bytes.readUInt16LE(4)),
+    hasBuiltin: bytes.readUInt16LE(6) !== 0,
     shellNumber: bytes.readUInt32LE(8),
     begunCount: bytes.readUInt32LE(12),
     received: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
@@ -176,10 +179,13 @@ export interface End {
   totals: { stdout: number; stderr: number };
   /** What the sandbox used meanwhile. Undefined when the kernel does not count it. */
   usage: { processorMicros: number; memoryPeakBytes: number } | undefined;
+  /** Whether the shell waits for commands in its builtin. */
+  hasBuiltin: boolean;
 }
 
 const END_BYTES = 48;
-const usageStates = ['unknown', 'known'] as const;
+const USAGE_IS_KNOWN = 1;
+const HAS_BUILTIN = 2;
 
 export function decodeEnd(payload: Uint8Array): End {
   const bytes = bufferOf(payload, END_BYTES);
@@ -193,7 +199,8 @@ export function decodeEnd(payload: Uint8Array): End {
     shellNumber: bytes.readUInt32LE(8),
     runMs: bytes.readUInt32LE(12),
     totals: { stdout: readUint64(bytes, 16), stderr: readUint64(bytes, 24) },
-    usage: oneOf(usageStates, bytes[7]!) === 'known' ? usage : undefined,
+    usage: bytes[7]! & USAGE_IS_KNOWN ? usage : undefined,
+    hasBuiltin: (bytes[7]! & HAS_BUILTIN) !== 0,
     shellReason: bytes.toString('utf8', END_BYTES),
   };
 }

@@ -29,6 +29,7 @@ typedef struct {
 
 static OutputPipe pipes[STREAMS];
 static uint8_t entry_id[ID_BYTES];
+static int is_with_shell; // the shell has kept the pipes at the end of the last entry
 
 static int make(int stream) {
   OutputPipe *pipe = &pipes[stream];
@@ -72,7 +73,7 @@ static void look_at_pipes(short *revents) {
 static int is_held_or_full(short revents) { return !(revents & POLLHUP) || (revents & POLLIN); }
 
 static int become_late(int stream) {
-  late_add(pipes[stream].fd, stream, entry_id, pipes[stream].buffer.received);
+  late_add(pipes[stream].fd, stream, entry_id, pipes[stream].buffer.received, is_with_shell);
   return make(stream);
 }
 
@@ -91,9 +92,10 @@ static int reuse(int stream) {
   return 1;
 }
 
-int output_begin(const uint8_t *id) {
+int output_begin(const uint8_t *id, enum Holder holder) {
   short revents[STREAMS];
-  look_at_pipes(revents);
+  if (holder == SHELL_ALONE) revents[0] = revents[1] = POLLHUP;
+  else look_at_pipes(revents);
   for (int s = 0; s < STREAMS; s++) {
     const int has_pipe = pipes[s].fd < 0 ? make(s) : is_held_or_full(revents[s]) ? become_late(s) : reuse(s);
     if (!has_pipe) return 0;
@@ -125,8 +127,25 @@ static void receive(OutputPipe *pipe) {
 
 void output_on_readable(int stream) { receive(&pipes[stream]); }
 
-void output_end(void) {
+// Reads what the pipes still have. All of it was written before the shell's report, and nothing follows.
+static void end_of_kept_pipes(void) {
+  for (int s = 0; s < STREAMS; s++) {
+    OutputPipe *pipe = &pipes[s];
+    int n = 0;
+    receive(pipe);
+    if (ring_buffer_is_full(&pipe->buffer)) ioctl(pipe->fd, FIONREAD, &n);
+    pipe->left = n;
+    pipe->is_released = 1;
+  }
+}
+
+void output_end(enum Holder holder) {
   short revents[STREAMS];
+  is_with_shell = holder != UNKNOWN_HOLDER;
+  if (holder == SHELL_ALONE) {
+    end_of_kept_pipes();
+    return;
+  }
   look_at_pipes(revents);
   for (int s = 0; s < STREAMS; s++) {
     OutputPipe *pipe = &pipes[s];

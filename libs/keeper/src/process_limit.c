@@ -55,6 +55,11 @@ void process_limit_make_room(void) {
 
 int process_limit_is_alone(void) { return own.is_alone; }
 
+int process_limit_counts_alone(void) {
+  const long now = cgroup_pids_current();
+  return now > 0 && now <= ALONE + egress_is_on();
+}
+
 int process_limit_tick(Moment since) {
   if (!own.has_company) return -1;
   const uint64_t refused = cgroup_pids_refused();

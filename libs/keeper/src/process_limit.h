@@ -7,6 +7,8 @@
 void process_limit_make_room(void);
 // Returns whether process_limit_make_room found only keeper and shell. Returns 0 if processes cannot be counted.
 int process_limit_is_alone(void);
+// Counts the processes. Returns whether there are only keeper and shell.
+int process_limit_counts_alone(void);
 // Kills processes of earlier commands. Called when a fork of the keeper has failed.
 void process_limit_sweep(void);
 // Kills processes that the running command has not started, if its forks are refused because of them. Returns the

@@ -58,20 +58,19 @@ static uint64_t ticks_now(void) {
   return (uint64_t)t.tv_sec * per_second + t.tv_nsec / (1000000000 / per_second);
 }
 
-Moment moment_now(void) {
-  Moment moment = {0, 0};
+int processes_newest(void) {
   char text[128];
   const ssize_t n = loadavg < 0 ? -1 : pread(loadavg, text, sizeof text - 1, 0);
-  if (n > 0) {
-    text[n] = 0;
-    const char *last = strrchr(text, ' ');
-    if (last) moment.last_pid = atoi(last);
-  }
-  moment.ticks = ticks_now();
-  return moment;
+  if (n <= 0) return 0;
+  text[n] = 0;
+  const char *last = strrchr(text, ' ');
+  return last ? atoi(last) : 0;
 }
 
-Moment moment_alone(void) { return (Moment){.ticks = ticks_now()}; }
+Moment moment_now(void) { return moment_with(processes_newest()); }
+
+Moment moment_alone(void) { return moment_with(0); }
+Moment moment_with(int newest) { return (Moment){.ticks = ticks_now(), .last_pid = newest}; }
 
 static int read_file(const char *path, char *text, size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);

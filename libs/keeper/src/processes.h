@@ -18,8 +18,12 @@ enum { SPARED_LEADERS = 12 }; // terminals, file calls, the forwarder
 // Returns 0 when there is no memory for the table.
 int processes_open(void);
 Moment moment_now(void);
-// Returns the present moment at less cost than moment_now, for when only keeper and shell exist.
+// Returns the number of the newest process of the namespace, or 0 where the kernel does not tell.
+int processes_newest(void);
+// Returns the present moment at less cost than moment_now, for when only keeper and shell exist, or the number of the
+// newest process is known.
 Moment moment_alone(void);
+Moment moment_with(int newest);
 
 // Makes sweeps spare this process and its session (terminals, file calls), except a sweep since the BEGINNING.
 void processes_spare(pid_t leader);

@@ -36,6 +36,8 @@ static const struct {
 };
 
 static void parse_notes(const char *notes, Report *report) {
+  report->is_stepped = strstr(notes, "step") != 0;
+  report->holds_pipes = strstr(notes, "step,held") != 0;
   report->state = KEPT;
   report->state_reason = 0;
   report->reason = !strncmp(notes, "cwd", 3) ? NO_CWD : !strncmp(notes, "syntax", 6) ? SYNTAX : EXITED;

@@ -8,6 +8,8 @@ typedef struct {
   enum EndReason reason; // EXITED, or why nothing was run: NO_CWD, SYNTAX
   enum ShellState state;
   const char *state_reason; // null with KEPT
+  int is_stepped;           // the shell waits in its builtin, so it can keep the output pipes
+  int holds_pipes;          // the shell still has the output pipes and has forked no process that could have them
 } Report;
 
 // A LEAVING shell saves its state and re-executes itself. A SAVED one has saved its state, and a signal ends it.

@@ -13,7 +13,8 @@
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-#include "shell_script.h" // generated from shell.sh: static const char SHELL_SCRIPT[]
+#include "shell_builtin.h" // generated from the builtin: static const unsigned char SHELL_BUILTIN[]
+#include "shell_script.h"  // generated from shell.sh: static const char SHELL_SCRIPT[]
 
 enum { SETTLED_MS = 50 };
 enum { ENOUGH_BYTES = 5 << 20, ENOUGH_FILES = 64 }; // for the largest command and for the state of the shell
@@ -99,18 +100,22 @@ static void add_arguments(Text *text, char *const *arguments) {
   text_add_string(text, " \"$@\"");
 }
 
+void run_directory_write_builtin(void) { sealed_put_builtin(SHELL_BUILTIN, sizeof SHELL_BUILTIN); }
+
 int run_directory_write_loop(char *const *arguments, int has_saved_state) {
   if (!has_saved_state) {
     make_scratch();
     run_directory_write("hooks", "", 0, "");
   }
   Text text;
-  char where[128];
+  char where[192];
   text_collect(&text);
   text_add_string(&text, "__sf_dir=");
   text_quote(&text, directory, strlen(directory));
-  snprintf(where, sizeof where, "\n__sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d",
-           sealed_first() / 10, sealed_loop());
+  snprintf(where, sizeof where,
+           "\n__sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d "
+           "__sf_library=/proc/self/fd/%d",
+           sealed_first() / 10, sealed_loop(), sealed_builtin());
   text_add_string(&text, where);
   // bash empties the environment first, because a variable may be too long to start a process with.
   text_add_string(&text, "\n__sf_again() {\n  case ${BASH_VERSION-} in\n    ?*) command exec -c");

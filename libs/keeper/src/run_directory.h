@@ -29,6 +29,8 @@ int run_directory_fifo(const char *name, int fd);
 int run_directory_make_room(void);
 // Writes a file. Returns 0 when it could not be written whole.
 int run_directory_write(const char *name, const void *bytes, size_t n, const char *end);
+// Writes the builtin that bash loads. Called once.
+void run_directory_write_builtin(void);
 // Writes the shell's loop with the arguments with which it re-executes itself. Returns 0 on failure.
 int run_directory_write_loop(char *const *arguments, int has_saved_state);
 // Descriptors of a command's texts. 0 stands for a text that the command does not need.

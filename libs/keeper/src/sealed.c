@@ -29,7 +29,7 @@ static struct {
     int is_taken;
     struct stat status;
   } files[FILES];
-  int has_loop;
+  int has_loop, has_builtin;
   pid_t shell;
   int held; // the shell's /proc/<pid>/fd; -1: not opened yet
 } own = {.held = -1};
@@ -83,16 +83,28 @@ int sealed_open(void) {
 int sealed_first(void) { return own.first; }
 int sealed_loop(void) { return own.first + FILES; }
 
-int sealed_put_loop(const void *bytes, size_t n) {
-  if (own.has_loop) return 1;
+int sealed_builtin(void) { return sealed_loop() + 1; }
+
+// Writes a file that never changes.
+static int put_for_good(const char *name, int number, const void *bytes, size_t n) {
   struct stat status;
-  const int fd = move_to(memfd_create("loop", MFD_CLOEXEC | MFD_ALLOW_SEALING), sealed_loop());
-  own.has_loop = fd >= 0 && write(fd, bytes, n) == (ssize_t)n &&
-                 !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) &&
-                 !fstat(fd, &status);
-  if (own.has_loop) off_limits_add(&status);
-  else log_failure("sealing the loop of the shell");
+  const int fd = move_to(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), number);
+  const int is_put = fd >= 0 && write(fd, bytes, n) == (ssize_t)n &&
+                     !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) &&
+                     !fstat(fd, &status);
+  if (is_put) off_limits_add(&status);
+  return is_put;
+}
+
+int sealed_put_loop(const void *bytes, size_t n) {
+  if (!own.has_loop) own.has_loop = put_for_good("loop", sealed_loop(), bytes, n);
+  if (!own.has_loop) log_failure("sealing the loop of the shell");
   return own.has_loop;
+}
+
+void sealed_put_builtin(const void *bytes, size_t n) {
+  own.has_builtin = put_for_good("builtin", sealed_builtin(), bytes, n);
+  if (!own.has_builtin) log_failure("sealing the builtin of bash");
 }
 
 void sealed_clear(void) {
@@ -118,8 +130,9 @@ static int put(int last, const void *bytes, size_t n) {
 int sealed_put_command(const void *bytes, size_t n) { return put(COMMANDS, bytes, n); }
 int sealed_put(const void *bytes, size_t n) { return put(FILES, bytes, n); }
 
-void sealed_inherit(void) {
-  for (int fd = own.first; fd <= sealed_loop(); fd++) fcntl(fd, F_SETFD, 0); // fails for one that does not exist
+void sealed_inherit(int with_builtin) {
+  const int last = with_builtin ? sealed_builtin() : sealed_loop();
+  for (int fd = own.first; fd <= last; fd++) fcntl(fd, F_SETFD, 0); // fails for one that does not exist
 }
 
 void sealed_watch(pid_t shell) {

@@ -14,15 +14,19 @@ int sealed_open(void);
 int sealed_first(void);
 // Returns the descriptor of the loop, whose text never changes.
 int sealed_loop(void);
+// Returns the descriptor of the builtin that bash loads.
+int sealed_builtin(void);
 // Writes the text of the loop. Called once.
 int sealed_put_loop(const void *bytes, size_t n);
+// Writes the builtin. Called once. Without it bash keeps the loop.
+void sealed_put_builtin(const void *bytes, size_t n);
 // Frees the files with the texts of the previous entry.
 void sealed_clear(void);
 // Writes a text into a free file. Returns its descriptor, or -1 when no file is large enough.
 int sealed_put_command(const void *bytes, size_t n);
 int sealed_put(const void *bytes, size_t n);
-// Lets the child that becomes the shell inherit the descriptors.
-void sealed_inherit(void);
+// Lets the child that becomes the shell inherit the descriptors, with or without that of the builtin.
+void sealed_inherit(int with_builtin);
 // Called when there is a new shell.
 void sealed_watch(pid_t shell);
 // Returns whether the shell holds the descriptors of all texts that were written since the last sealed_clear.

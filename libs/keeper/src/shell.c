@@ -35,7 +35,8 @@ static struct {
   pid_t pid; // -1: it could not be forked so far
   uint32_t number;
   int go, report; // FIFOs
-  int is_ready, is_leaving, has_saved, failed_starts;
+  int is_ready, is_leaving, has_saved, is_stepped, failed_starts;
+  int is_without_builtin; // told so
   int continues, continue_code; // the shell goes on with the saved state and exit code of the one before
   uint64_t spawned_at;
   char token[16];
@@ -111,7 +112,7 @@ static void execute_again(int code) {
 }
 
 static void spawn(void) {
-  own.is_ready = own.is_leaving = own.has_saved = 0;
+  own.is_ready = own.is_leaving = own.has_saved = own.is_stepped = 0;
   own.spawned_at = now_ms();
   own.pid = -1;
   if (!make_fifos() || !run_directory_write_loop(program.arguments, own.continues)) return; // shell_tick tries again
@@ -125,7 +126,7 @@ static void spawn(void) {
   sealed_watch(own.pid);
   if (own.pid) return;
   child_setup_program();
-  sealed_inherit();
+  sealed_inherit(!own.is_without_builtin && !own.failed_starts); // a bash that dies of the builtin gets the loop
   setsid(); // a fork leads no group, so it cannot fail
   if (own.continues) execute_again(own.continue_code);
   else execvp(program.arguments[0], program.arguments);
@@ -144,12 +145,16 @@ static void spawn_next(const int *continue_with) {
 
 void shell_open(char *const *argv) {
   find_shell(argv);
+  own.is_without_builtin = getenv("SF_LOOP") != 0;
+  unsetenv("SF_LOOP");
+  run_directory_write_builtin();
   if (!program.problem[0]) spawn_next(0);
 }
 
 pid_t shell_pid(void) { return own.pid > 0 ? own.pid : 0; }
 const char *shell_program(void) { return program.arguments[0]; }
 int shell_is_ready(void) { return own.is_ready; }
+int shell_is_stepped(void) { return own.is_stepped; }
 const char *shell_problem(void) { return program.problem[0] ? program.problem : 0; }
 uint32_t shell_number(void) { return own.number; }
 
@@ -205,11 +210,12 @@ static void make_token(int script) {
   snprintf(own.token, sizeof own.token, "%07x%d", number, script ? script - sealed_first() : 0);
 }
 
-// Gives the loop its next line. A full stop ends the line, because the user's IFS might cut off its last character.
-static void give(int script, const char *what) {
+// Gives the shell its next line. It ends with a mark: because the user's IFS might cut off its last character, and to
+// say what an ordinary script does with the pipes.
+static void give(int script, const char *what, char mark) {
   char line[256];
   make_token(script);
-  const int n = snprintf(line, sizeof line, "%s%s%s.\n", own.token, *what ? " " : "", what);
+  const int n = snprintf(line, sizeof line, "%s%s%s%c\n", own.token, *what ? " " : "", what, mark);
   own.is_leaving = 0;
   if ((run_directory_is_unchanged() || make_fifos()) && write(own.go, line, n) == n) return;
   log_message("the shell could not be given a command and is killed");
@@ -230,7 +236,7 @@ void shell_run(const ShellRun *run) {
   n += add_number(extra + n, sizeof extra - n, "after", texts->after);
   n += add_number(extra + n, sizeof extra - n, "check", texts->check);
   add_number(extra + n, sizeof extra - n, "early", texts->early);
-  give(texts->script, extra);
+  give(texts->script, extra, *extra ? '.' : ".;,"[run->pipes]);
   run_directory_confirm(); // all names in the directory were checked for this command
 }
 
@@ -243,7 +249,7 @@ static pid_t spawn_holder(void) {
   const pid_t holder = fork();
   if (!holder) {
     child_setup_program();
-    sealed_inherit();
+    sealed_inherit(1);
     execl("/proc/self/exe", "keeper", "hold", (char *)0);
     _exit(126);
   }
@@ -270,15 +276,16 @@ static int give_descriptors_again(void) {
 
 int shell_holds_texts(void) { return own.pid <= 0 || !own.is_ready || sealed_is_held() || give_descriptors_again(); }
 
-void shell_leave(void) { give(0, report_has_exit_trap() ? "leave trap " : "leave "); }
+void shell_leave(void) { give(0, report_has_exit_trap() ? "leave trap " : "leave ", '.'); }
 
 void shell_kill(void) {
   if (own.pid > 0) kill(own.pid, SIGKILL); // its own child, not reaped yet: it cannot fail
 }
 
-// Asks the shell to set the loop's trap on EXIT again, because the command has set another.
+// Asks the shell to set the loop's trap on EXIT again, because the command has set another. All lines
+// are longer than that of an ordinary command, which the builtin reads with one call.
 static void arm(void) {
-  static const char LINE[] = "- arm .\n";
+  static const char LINE[] = "- arm trap .\n";
   if (write(own.go, LINE, sizeof LINE - 1) < 0) log_failure("writing to the shell");
 }
 
@@ -297,6 +304,7 @@ int shell_read_report(Report *report) {
     if (report_lacks_own_trap()) arm();
     if (own.is_ready) has_ended = 1;
     own.is_ready = 1;
+    own.is_stepped = report->is_stepped;
     own.failed_starts = 0;
   }
   return has_ended;

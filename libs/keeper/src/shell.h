@@ -13,6 +13,7 @@ typedef struct {
   int input;  // stdin is the file `input`
   int checks; // bits of Check, for which the text `check` is parsed
   int traps;  // the script may set a trap
+  enum { OPEN_PIPES, OPEN_AND_KEEP_PIPES, KEPT_PIPES } pipes;
 } ShellRun;
 
 // Takes the argv of the shell. If it is empty, the first shell that is found is used.
@@ -24,6 +25,8 @@ const char *shell_program(void);
 int shell_is_ready(void);
 // Returns why there is no shell and no other will be started, else null.
 const char *shell_problem(void);
+// Returns whether the shell waits in its builtin between commands, and not in the loop.
+int shell_is_stepped(void);
 // Returns the number of the shell, counted from 1 in this keeper.
 uint32_t shell_number(void);
 

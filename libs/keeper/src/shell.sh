@@ -7,6 +7,9 @@
 #
 # Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during a command all three are the command's.
 #
+# In a bash that can load it, the builtin __sf_step (libs/keeper/builtin) does the same between two ordinary commands,
+# and the loop does what is out of the ordinary.
+#
 # LOOP-1. The loop holds no descriptors but those of the sealed files, which the keeper checks before each command. So a
 #     command may close or overwrite any other.
 # LOOP-2. Every end of the shell, except by a signal, runs the EXIT trap, which saves the state and re-executes the
@@ -21,9 +24,16 @@
 
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
-__sf_open='' __sf_parsed='' __sf_signalled=''
+__sf_open='' __sf_parsed='' __sf_signalled='' __sf_step='' __sf_back='' __sf_missing=''
 # Set when more steps than sourcing the script are needed, because of a command or of the previous shell's state.
 __sf_odd=1
+
+# The versions of bash that the builtin is tested with. It uses names of bash's that others may lack or understand
+# differently. An image whose bash does not load builtins keeps the loop.
+__sf_loaded=''
+case ${BASH_VERSION-} in
+  5.2.*) command enable -f "$__sf_library" __sf_step 2>/dev/null && __sf_loaded=,step ;;
+esac
 
 # Sets __sf_line to the sealed file whose number follows this word in the line.
 __sf_find() {
@@ -52,6 +62,13 @@ __sf_free_command() {
       ;;
     *) unset -f command ;;
   esac
+}
+
+# Enables the builtins that the loop needs (bash), after `enable -n`.
+__sf_enable() {
+  enable command
+  command enable alias compgen declare eval exec exit export printf read return set shopt
+  command enable test trap true unset .
 }
 
 # Saves the status of a command, and switches off options that the loop cannot work with. Fails, so that the loop
@@ -320,6 +337,8 @@ __sf_leave() {
     *) __sf_signalled=1 ;;
   esac
   __sf_busy=''
+  # The next shell has all builtins, but this one may be without those that save its state.
+  case ${BASH_VERSION-} in ?*) __sf_enable ;; esac
   __sf_free_command
   command set +o >|"$__sf_dir/options"
   case $- in *x*) __sf_trace=x ;; esac
@@ -392,6 +411,9 @@ __sf_stop() {
       ;;
     *) __sf_token=ready ;;
   esac
+  # A variable that no saved state has, because the shell before may have been without the builtin.
+  __sf_step=$__sf_loaded
+  command unset __sf_loaded
   # A `break` in a command leaves the inner loop. So does a shell in which no command works any more; then the outer
   # loop ends too.
   until command test ''; do
@@ -404,7 +426,9 @@ __sf_stop() {
       command exec <"$__sf_dir/go" >"$__sf_dir/report" 2>&1 || command kill -9 $$
       case $__sf_busy in
         ?*) # a command has ended, or left by `continue`
-          __sf_busy='' __sf_rc=$__sf_status
+          __sf_busy=''
+          case $__sf_back in '') __sf_rc=$__sf_status ;; esac
+          __sf_back=''
           case $__sf_odd in
             ?*)
               __sf_notes=same
@@ -427,7 +451,7 @@ __sf_stop() {
       {
         case $__sf_token in
           ?*)
-            command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes" &&
+            command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes$__sf_step" &&
               case $__sf_odd in
                 ?*)
                   __sf_odd='' __sf_seen='' __sf_notes=same __sf_extra='' __sf_input=/dev/null __sf_wants=''
@@ -436,24 +460,44 @@ __sf_stop() {
               esac
             ;;
         esac &&
-          __sf_token='' && command read -r __sf_line
+          __sf_token='' &&
+          case $__sf_step$__sf_odd$__sf_missed$__sf_trace$__sf_errexit:${__sf_args-}$# in
+            ,step:0) __sf_line='' ;;
+            *) command read -r __sf_line ;;
+          esac
       } || {
         case $?:${#__sf_missed}:${BASH_VERSION-} in
           *:???:*) command kill -9 $$ ;;
           *:0:* | 12[89]:* | 1[3-9]?:* | *:) ;; # a signal ends `read`: one that came late, or one that the user traps
           *) # `enable -n`
-            enable command
-            command enable alias compgen declare eval exec exit export printf read return set shopt
-            command enable test trap true unset .
+            __sf_enable
             __sf_seen=builtins
             ;;
         esac
         __sf_missed=x$__sf_missed __sf_odd=1
         continue
       }
+      case $__sf_step:$__sf_line in
+        ,step:)
+          command __sf_step "$__sf_rc" # in no list with && or ||, where `set -e` would have no effect on scripts
+          case $? in 0) ;; *) __sf_step='' ;; esac
+          case $__sf_missing in
+            ?*)
+              __sf_missing=''
+              __sf_enable
+              __sf_seen=builtins
+              ;;
+          esac
+          __sf_free_command
+          case $__sf_back:$__sf_line in
+            1:*) __sf_odd=1 && continue ;; # of a command
+            :) __sf_missed=x __sf_odd=1 && continue ;; # by a signal, or it is another builtin of that name
+          esac
+          ;;
+      esac
       case $__sf_missed$__sf_trace$__sf_errexit:$__sf_line:${__sf_args-}$# in
-        :????????.:0) # a run token alone, in a shell in which nothing is out of the ordinary
-          __sf_token=${__sf_line%.}
+        :????????[.\;]:0) # a run token alone, in a shell in which nothing is out of the ordinary
+          __sf_token=${__sf_line%?}
           # The redirections are tried one after another, and stderr is opened before the command is parsed.
           command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
           __sf_busy=1
@@ -466,7 +510,7 @@ __sf_stop() {
           ;;
         *)
           __sf_odd=1 __sf_missed='' __sf_notes=same __sf_token=${__sf_line%% *} __sf_extra=''
-          __sf_token=${__sf_token%.}
+          __sf_token=${__sf_token%[.;]}
           case $__sf_line in *' '*) __sf_extra=${__sf_line#* } ;; esac
           case $__sf_extra in
             input*) __sf_input=$__sf_dir/input ;;

@@ -12,8 +12,8 @@ typedef struct {
   uint64_t memory_peak;  // highest number of bytes since the container began
 } Usage;
 
-// Called when the entry begins to run.
-void usage_begin(void);
+// Called when the entry begins to run. `continues`: no process but keeper and shell was there since the entry before.
+void usage_begin(int continues);
 // Returns the usage of an entry that began to run and ends now.
 Usage usage_end(void);
 

@@ -95,8 +95,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-16',
     file: 'libs/keeper/src/output.c',
-    text: '    pipe->left = n;\n',
-    change: '    pipe->left = n ? n - 1 : 0;\n',
+    text: '    pipe->left = n;\n    pipe->is_released = revents',
+    change: '    pipe->left = n ? n - 1 : 0;\n    pipe->is_released = revents',
   },
   {
     row: 'S1-17',
@@ -333,8 +333,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-58',
     file: 'libs/keeper/src/entry.c',
-    text: '  process_limit_settle(entry.since);\n',
-    change: '  process_limit_settle(entry.since);\n  usleep(50000);\n',
+    text: '  input_end();\n  output_end(holder);\n',
+    change: '  usleep(50000);\n  input_end();\n  output_end(holder);\n',
   },
   {
     row: 'S1-59',

@@ -6,10 +6,11 @@ export type ShellName = 'bash' | 'dash' | 'ash';
 /**
  * The expected end of a step. In the state `resumed` the shell has re-executed itself: bash keeps everything, the
  * others report what they cannot keep. In the state `signalled` a signal has ended the shell: bash saves its state
- * before it ends, and a new process continues with that state.
+ * before it ends, and a new process continues with that state. In the state `mended` the loop has had to undo
+ * something, which the builtin of bash need not do.
  */
 type Expected = Partial<Omit<Ran, 'state' | 'out' | 'err'>> & {
-  state?: Ran['state'] | 'resumed' | 'signalled';
+  state?: Ran['state'] | 'resumed' | 'signalled' | 'mended';
   signal?: string | null;
   out?: string | RegExp;
   err?: string | RegExp;

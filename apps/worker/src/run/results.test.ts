@@ -30,6 +30,7 @@ function ended(end: Partial<ShellEnd>): WireResult {
     shell,
     totals: { stdout: 0, stderr: 0 },
     runMs: 3,
+    way: 'loop',
   } as const;
   return toCommandResult({ ...all, ...end }, TEXTS, BASE, { cwd: '/none', timeoutMs: 1_000, noOutputTimeoutMs: 500 });
 }

@@ -38,6 +38,9 @@ export interface RestartStart {
 
 export type ShellStart = CommandStart | RestartStart;
 
+/** How commands get into the shell: by a builtin that bash has loaded, or by a loop in the language of the shell. */
+export type ShellWay = 'builtin' | 'loop';
+
 export type ShellState = 'kept' | 'partial' | 'lost';
 
 export type ShellEndReason =
@@ -65,6 +68,7 @@ export interface ShellEnd {
   shell: { state: ShellState; reason?: string; shellNumber: number };
   totals: StreamOffsets;
   runMs: number;
+  way: ShellWay;
   /** What the sandbox used meanwhile. Absent when the kernel does not count it. */
   usage?: Usage;
 }

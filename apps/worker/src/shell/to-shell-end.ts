@@ -11,6 +11,7 @@ export function toShellEnd(end: ReturnType<typeof decodeEnd>): ShellEnd {
     shell: { state: end.shellState, shellNumber: end.shellNumber, ...(end.shellReason && { reason: end.shellReason }) },
     totals: end.totals,
     runMs: end.runMs,
+    way: end.hasBuiltin ? 'builtin' : 'loop',
     ...(end.usage && { usage: toUsage(end.usage) }),
   };
 }
