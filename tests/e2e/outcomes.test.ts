@@ -1,4 +1,5 @@
 import type { Result, RunOptions, SessionSpec } from '@shellfleet/client';
+import { wireResultSchema } from '@shellfleet/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { FleetInspector } from '../support/inspect-fleet.ts';
 import { endInspectedFleet, startInspectedFleet } from '../support/inspected-fleet.ts';
@@ -85,7 +86,8 @@ describe('the Result', () => {
       const ended = await command.result();
       expect(ended).toMatchObject(result);
       const completed = (await inspect.events(name)).filter(({ type }) => type === 'command.completed').at(-1);
-      const { outcome, reason, cancelReason } = JSON.parse(completed?.data.toString() ?? '{}') as Result;
+      const stored = JSON.parse(completed?.data.toString() ?? '{}');
+      const { outcome, reason, cancelReason } = { ...wireResultSchema.parse(stored) } as Result;
       expect({ outcome, reason, cancelReason }).toEqual({
         outcome: ended.outcome,
         reason: ended.reason,

@@ -62,7 +62,7 @@ describe('the notice of an end', () => {
     if (notice?.type !== 'notice') throw new Error('there is no notice');
     const { result, ...rest } = notice;
     expect(rest).toEqual({ type: 'notice', tenant: 't1', session: 's1', entryId: id, event: finished.event });
-    expect(JSON.parse(result)).toMatchObject({ outcome: 'success', exitCode: 0 });
+    expect(JSON.parse(result)).toMatchObject({ outcome: 'success' });
     expect(more).toEqual([]);
   });
 

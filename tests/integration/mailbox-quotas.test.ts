@@ -126,4 +126,17 @@ describe('the quota of waiting entries of a tenant', () => {
     await sweep(redis, keys, SWEEP);
     expect(await counts()).toEqual({});
   });
+
+  test('counts a session from its next submit on, whatever was started before', async () => {
+    await submitSome(redis, keys, generation, 4);
+    await setQuota(10);
+    const owner = await own(redis, keys);
+    const first = await take(owner);
+    if (first.type !== 'started') throw new Error(first.type);
+    expect(await counts()).toEqual({});
+    await submitSome(redis, keys, generation, 1);
+    expect(await counted()).toBe(4);
+    await finish(owner, first.entry.id, finishAs('success', true));
+    expect(await counted()).toBe(3);
+  });
 });

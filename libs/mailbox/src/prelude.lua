@@ -1,5 +1,5 @@
 -- Code that the mailbox scripts share. Each script begins with the parts that it uses (compose-script.ts).
--- KEYS  1 queue · 2 state · 3 stream, all of one session (one hash tag; keys built from ARGV[1] share it)
+-- KEYS  1 state of the session (its other keys are built from ARGV[1], and have the same hash tag)
 -- ARGV  1 key prefix of the session · 2 feed channel · then the script's own
 --
 -- MAILBOX-1. Every script is atomic, and safe when it arrives twice: at once, or late.
@@ -12,10 +12,13 @@
 --            reachable: its shell is ready, nothing runs or waits, and it admits everything. The owner withdraws this
 --            before it leaves the session.
 -- MAILBOX-7. While the tenant has a quota of waiting entries, each script that changes the queue writes the session's
---            number, and adds the difference to the tenant's sum. So the sum is exact, whatever ends an entry. `sweep`
---            writes it too, for a quota that was set after entries began to wait.
-local queue, state, stream = KEYS[1], KEYS[2], KEYS[3]
+--            number, and adds the difference to the tenant's sum. So the sum is exact, whatever ends an entry. `submit`
+--            and `sweep` begin to count a session, also for a quota that was set after entries began to wait: the field
+--            `counted` of its state spares the scripts that start entries a look at the quotas of all other sessions.
+local state = KEYS[1]
 local prefix, feed = ARGV[1], ARGV[2]
+local queue = prefix .. 'queue'
+local stream = prefix .. 'stream'
 
 local function record_key(id) return prefix .. 'record:' .. id end
 local function payload_key(id) return prefix .. 'payload:' .. id end
@@ -61,6 +64,7 @@ local function count_waiting(quotas, counts, session)
   local before, now = tonumber(redis.call('HGET', counts, session) or 0), redis.call('LLEN', queue)
   if now == before then return end
   if now == 0 then redis.call('HDEL', counts, session) else redis.call('HSET', counts, session, now) end
+  redis.call('HSET', state, 'counted', 1)
   if redis.call('HINCRBY', counts, '*', now - before) == 0 then redis.call('HDEL', counts, '*') end
 end
 
@@ -227,10 +231,10 @@ local function is_listening(host, boot, wake_ups, heartbeats, least_ms)
   return not listeners.err and listeners[2] > 0
 end
 
--- Starts the head. `admission` is the digest of the host's rules, or '' when it admits everything. Returns a reply with
--- the code 1, 3 or 4, or {0, phase} when nothing can be started; and for a start the id and the time, which the caller
--- writes into `running` and `activeAt` of the state.
-local function start_next(fence, host, phase, held, admission)
+-- Starts the head. `admission` is the digest of the host's rules, or '' when it admits everything, and `counted` the
+-- field of the state. Returns a reply with the code 1, 3 or 4, or {0, phase} when nothing can be started; and for a
+-- start the id and the time, which the caller writes into `running` and `activeAt` of the state.
+local function start_next(fence, host, phase, held, admission, counted)
   if phase ~= 'open' then return {0, phase or ''} end
   local takes_any = admission == '' and not held
   local id
@@ -251,7 +255,7 @@ local function start_next(fence, host, phase, held, admission)
     return {code, id, payload, fields}
   end
   if not takes_any then redis.call('LPOP', queue) end
-  count_waiting(tenant_quotas())
+  if counted then count_waiting(tenant_quotas()) end
   local at = start(id, fields, fence, host)
   return {1, id, payload, fields}, id, at
 end

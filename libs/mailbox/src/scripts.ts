@@ -23,5 +23,5 @@ export function runOnSession(
   keys: SessionKeys,
   args: ScriptArgument[],
 ): Promise<unknown> {
-  return runScript(redis, script, [keys.queue, keys.state, keys.stream], [keys.prefix, keys.feed, ...args]);
+  return runScript(redis, script, [keys.state], [keys.prefix, keys.feed, ...args]);
 }

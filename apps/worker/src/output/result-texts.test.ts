@@ -1,4 +1,4 @@
-import { LIMITS, newResult, toWireResult } from '@shellfleet/protocol';
+import { encodeWireResult, LIMITS, newResult } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { countNewlines } from './lines.ts';
 import { ResultTextsBuilder } from './result-texts.ts';
@@ -13,8 +13,8 @@ function build(given: Given, encoding: 'utf8' | 'base64' = 'utf8') {
     builder.push(stream, data, countNewlines(data), 'merged');
   }
   const texts = builder.end(true);
-  const result = toWireResult(newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, texts));
-  return { texts, result, bytes: Buffer.byteLength(JSON.stringify(result)) };
+  const json = encodeWireResult(newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, texts));
+  return { texts, json, bytes: Buffer.byteLength(json) };
 }
 
 const noise = Buffer.from(Array.from({ length: MIB }, (_, n) => (n * 7919 + (n >> 8)) % 256));
@@ -45,9 +45,9 @@ describe('the texts of a Result', () => {
   });
 
   test('have no merged text when only one stream has output', () => {
-    const { texts, result } = build({ stderr: Buffer.alloc(MIB) });
+    const { texts, json } = build({ stderr: Buffer.alloc(MIB) });
     expect(texts.output).toBe(texts.stderr);
-    expect(result.output).toBeUndefined();
+    expect(JSON.parse(json)).not.toHaveProperty('output');
   });
 
   test('do not cut plain text of the largest size on both streams', () => {

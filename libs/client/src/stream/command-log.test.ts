@@ -1,5 +1,5 @@
 import { readStoredSession } from '@shellfleet/mailbox';
-import { newResult, ShellfleetError, type StoredChunk, sessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWireResult, newResult, ShellfleetError, type StoredChunk, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { readLog } from './command-log.ts';
@@ -18,12 +18,10 @@ const ENTRY = '01J00000000000000000000000';
 const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
 
 const placementOf = (policy: string) => JSON.stringify({ policy, priority: 0, labels: {}, sealedWith: '' });
-const RESULT = JSON.stringify(
-  toWireResult(
-    newResult(
-      { outcome: 'success', exitCode: 0, reason: 'exited' },
-      { hostId: 'h1', shell: { state: 'kept', epoch: 1 } },
-    ),
+const RESULT = encodeWireResult(
+  newResult(
+    { outcome: 'success', exitCode: 0, reason: 'exited' },
+    { hostId: 'h1', shell: { state: 'kept', epoch: 1 } },
   ),
 );
 

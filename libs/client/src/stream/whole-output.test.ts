@@ -1,4 +1,4 @@
-import { type LogPage, newResult, type StoredChunk, sessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWireResult, type LogPage, newResult, type StoredChunk, sessionKeys } from '@shellfleet/protocol';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { requestFromHost } from '../hosts/request-from-host.ts';
 import { type EntryStep, followEntries } from './command-output.ts';
@@ -15,7 +15,7 @@ afterEach(() => void vi.resetAllMocks());
 const ENTRY = '01J00000000000000000000000';
 const keys = sessionKeys('ns' as never, 'tenant' as never, 's' as never);
 const encode = (text: string) => new TextEncoder().encode(text);
-const result = JSON.stringify(toWireResult(newResult({ outcome: 'lost' }, { hostId: 'h1' })));
+const result = encodeWireResult(newResult({ outcome: 'lost' }, { hostId: 'h1' }));
 
 function output(id: string, offset: number, text: string, rest: Partial<StoredChunk> = {}): EntryStep {
   const data = encode(text);

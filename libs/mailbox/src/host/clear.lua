@@ -5,14 +5,15 @@
 --         {3, entry…} overdue, not started · {-1} fenced · {-2} it is not the head, or held ·
 --         {-3} too late: decide again
 local fence, host, id, admission = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
+local owner_fence, owner_host, running, phase, held, counted =
+  unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held', 'counted'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
 if running then return running == id and running_entry(running) or {-2} end
 if phase ~= 'open' then return {0, phase or ''} end
 if runnable(held) ~= id then return {-2} end
 if ARGV[7] ~= '' and now_ms() > tonumber(ARGV[7]) then return {-3} end
 redis.call('HSET', record_key(id), 'cleared', admission)
-local reply, started, at = start_next(fence, host, phase, held, admission)
+local reply, started, at = start_next(fence, host, phase, held, admission, counted)
 if started then redis.call('HSET', state, 'running', started, 'activeAt', at) end
 publish_newest()
 return reply

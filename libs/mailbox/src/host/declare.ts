@@ -1,4 +1,4 @@
-import { newResult, toWireResult } from '@shellfleet/protocol';
+import { encodeWireResult, newResult } from '@shellfleet/protocol';
 import { asArray, retentionOf } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import type { Entry } from './entry.ts';
@@ -30,13 +30,8 @@ export interface StoredOutput {
   seq: number;
 }
 
-const LOST = JSON.stringify(
-  toWireResult(
-    newResult(
-      { outcome: 'lost' },
-      { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } },
-    ),
-  ),
+const LOST = encodeWireResult(
+  newResult({ outcome: 'lost' }, { shell: { state: 'lost', reason: 'Redis lost the end of this command', epoch: 0 } }),
 );
 
 /** Restores a session in a Redis with other data. `fenced`: another host has a higher fence. Safe to repeat. */

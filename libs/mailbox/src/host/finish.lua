@@ -8,7 +8,8 @@
 --         {-3} no record · {-4, reason} finish it as a cancellation with this reason ·
 --         {-5, stdout, stderr} output not at the stored offset
 local fence, host, id, outcome, result = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local owner_fence, owner_host, running, phase, held = unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held'))
+local owner_fence, owner_host, running, phase, held, counted =
+  unpack(redis.call('HMGET', state, 'fence', 'host', 'running', 'phase', 'held', 'counted'))
 if owner_fence ~= fence or owner_host ~= host then return {-1} end
 local record = prefix .. 'record:' .. id
 local entry_state, event, cancel, stdout, stderr, seq, started_at, key, input =
@@ -51,7 +52,7 @@ local next_entry, started, at = {0}, nil, nil
 if running then
   next_entry = running_entry(running)
 elseif ARGV[9] ~= '' then
-  next_entry, started, at = start_next(fence, host, phase, held, ARGV[14])
+  next_entry, started, at = start_next(fence, host, phase, held, ARGV[14], counted)
 end
 local reported = ARGV[8]
 if ends_now and started then

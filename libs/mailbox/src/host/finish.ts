@@ -1,4 +1,4 @@
-import { inboxChannel, type StoredChunk, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { encodeWireResult, inboxChannel, type StoredChunk, type WireResult } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import { INLINE_RESULT_BYTES } from '../producer/inbox.ts';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
@@ -31,7 +31,7 @@ export type Finished =
 /** Ends the running entry, or the unstarted head, once (MAILBOX-3). A second arrival gets the event of the first. */
 export async function finish(owner: Owner, entryId: string, options: FinishOptions): Promise<Finished | Fenced> {
   const { keys, redis } = owner;
-  const result = JSON.stringify(toWireResult(options.result));
+  const result = encodeWireResult(options.result);
   const reply = asArray(
     await runOnSession(redis, script, keys, [
       owner.fence,

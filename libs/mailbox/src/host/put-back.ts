@@ -1,4 +1,4 @@
-import { fieldsOf, type StoredChunk, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { fieldsOf, type StoredChunk, toStoredOutput, type WireResult } from '@shellfleet/protocol';
 import { asArray, asNumber } from '@shellfleet/redis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import { toOutputArguments } from './append.ts';
@@ -25,9 +25,14 @@ export async function putBack(
   | { type: 'misplaced'; offsets: { stdout: number; stderr: number } }
   | Fenced
 > {
-  const wire = toWireResult(result);
-  const end = { outcome: wire.outcome, exitCode: result.exitCode, reason: result.reason };
-  const args = [sealed, JSON.stringify(end), JSON.stringify(fieldsOf(wire)), ...toOutputArguments(output)];
+  const { outcome, exitCode, reason } = result;
+  const rest = fieldsOf({ ...result, output: toStoredOutput(result) });
+  const args = [
+    sealed,
+    JSON.stringify({ outcome, exitCode, reason }),
+    JSON.stringify(rest),
+    ...toOutputArguments(output),
+  ];
   const reply = asArray(
     await runOnSession(owner.redis, script, owner.keys, [owner.fence, owner.host, entryId, ...args]),
     script.name,

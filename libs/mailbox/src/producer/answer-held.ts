@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { encodeWakeUp, type SessionKeys, toWireResult, type WireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, encodeWireResult, type SessionKeys, type WireResult } from '@shellfleet/protocol';
 import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
@@ -41,7 +41,7 @@ export async function answerHeld(
   const args = [
     entryId,
     answer.type === 'deny' ? answer.result.outcome : answer.type,
-    answer.type === 'deny' ? JSON.stringify(toWireResult(answer.result)) : '',
+    answer.type === 'deny' ? encodeWireResult(answer.result) : '',
     details === undefined ? '' : JSON.stringify(details),
     retentionOf(redis, keys.namespace),
     callId,

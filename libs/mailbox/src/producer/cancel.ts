@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { encodeWakeUp, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, encodeWireResult, newResult, type SessionKeys } from '@shellfleet/protocol';
 import { asArray, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
@@ -19,7 +19,7 @@ export const CANCELLED_IN_ONE_CALL = 2_000;
 
 /** Returns the Result of an entry that is cancelled before it ran, as JSON. */
 export function cancelledUnstarted(cancelReason: string): string {
-  return JSON.stringify(toWireResult(newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason })));
+  return encodeWireResult(newResult({ outcome: 'cancellation', reason: 'cancelled', cancelReason }));
 }
 
 export const CLOSED_UNSTARTED = cancelledUnstarted('session closed');

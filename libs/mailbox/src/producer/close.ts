@@ -1,4 +1,4 @@
-import { encodeWakeUp, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, encodeWireResult, newResult, type SessionKeys } from '@shellfleet/protocol';
 import { asArray, asString, retentionOf, throwQueueError } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
@@ -17,14 +17,12 @@ export interface Closed {
   ended: { inbox: string; entryId: string; event: string }[];
 }
 
-const CANCELLED_OUT_OF_REACH = JSON.stringify(
-  toWireResult(
-    newResult(
-      { outcome: 'cancellation', reason: 'cancelled', cancelReason: 'session closed' },
-      {
-        shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
-      },
-    ),
+const CANCELLED_OUT_OF_REACH = encodeWireResult(
+  newResult(
+    { outcome: 'cancellation', reason: 'cancelled', cancelReason: 'session closed' },
+    {
+      shell: { state: 'lost', reason: 'closed while its host was out of reach', epoch: 0 },
+    },
   ),
 );
 

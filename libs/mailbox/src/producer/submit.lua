@@ -4,7 +4,8 @@
 --      13 channel prefix of hosts' wake-ups · 14 wake-up · 15 its stdin (open, streamed), or '' ·
 --      16 lease ms of a streaming writer · 17 most bytes of waiting payloads ·
 --      18 prefix of hosts' heartbeats, or '' in a Cluster, where they are out of reach ·
---      19 least ms that a recent heartbeat has left · 20 most bytes of a payload in the wake-up
+--      19 least ms that a recent heartbeat has left · 20 most bytes of a payload in the wake-up ·
+--      21 key of the tenant's quotas, or '' in a Cluster, where it is out of reach
 -- Returns {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} accepted before ·
 --         {3, entry} of the same key · {-1} closed · {-2} unknown session ·
 --         {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
@@ -27,7 +28,7 @@ if ARGV[8] ~= '' then
   end
 end
 local quotas, counts, session, disk = {}, nil, nil, nil
-if ARGV[18] ~= '' then quotas, counts, session, disk = tenant_quotas() end
+if ARGV[21] ~= '' and redis.pcall('EXISTS', ARGV[21]) == 1 then quotas, counts, session, disk = tenant_quotas() end
 if quotas.maxQueued then
   local used = tonumber(redis.call('HGET', counts, '*') or 0)
   if used >= quotas.maxQueued then return {-6, 'maxQueued', used, quotas.maxQueued} end

@@ -1,4 +1,4 @@
-import { ALIVE_MS, type EntryKind, encodeWakeUp, LIMITS, type SessionKeys } from '@shellfleet/protocol';
+import { ALIVE_MS, type EntryKind, encodeWakeUp, LIMITS, quotasKey, type SessionKeys } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, isCluster, unexpected } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
@@ -61,6 +61,7 @@ export async function submit(redis: Redis, keys: SessionKeys, submission: Submis
       isCluster(redis) ? '' : keys.hostsPrefix,
       ALIVE_MS - HEARD_WITHIN_MS,
       LIMITS.wakeUpPayloadBytes,
+      isCluster(redis) ? '' : quotasKey(keys.namespace, keys.tenant),
     ]),
     script.name,
   );

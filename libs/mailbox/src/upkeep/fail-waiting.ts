@@ -1,4 +1,4 @@
-import { newResult, type SessionKeys, type ShellfleetError, toWireResult } from '@shellfleet/protocol';
+import { encodeWireResult, newResult, type SessionKeys, type ShellfleetError } from '@shellfleet/protocol';
 import { asArray, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CANCELLED_IN_ONE_CALL } from '../producer/cancel.ts';
@@ -14,7 +14,7 @@ export async function failWaitingEntries(
   generation: string,
   error: ShellfleetError,
 ): Promise<Closed['ended']> {
-  const result = JSON.stringify(toWireResult(newResult({ outcome: 'error', error: error.toJSON() })));
+  const result = encodeWireResult(newResult({ outcome: 'error', error: error.toJSON() }));
   const args = [generation, result, retentionOf(redis, keys.namespace), CANCELLED_IN_ONE_CALL];
   const all: Closed['ended'] = [];
   for (;;) {

@@ -1,4 +1,4 @@
-import { encodeWakeUp, LIMITS, newResult, type SessionKeys, toWireResult } from '@shellfleet/protocol';
+import { encodeWakeUp, encodeWireResult, LIMITS, newResult, type SessionKeys } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, retentionOf } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { CLOSED_UNSTARTED } from '../producer/cancel.ts';
@@ -11,7 +11,7 @@ const script = defineMailboxScript('upkeep/sweep');
 const MOST_ENTRIES_IN_ONE_CALL = 1_000;
 
 /** Result of an entry whose start deadline passes while it waits. */
-const NOT_STARTED_IN_TIME = JSON.stringify(toWireResult(newResult({ outcome: 'timeout', reason: 'not-started' })));
+const NOT_STARTED_IN_TIME = encodeWireResult(newResult({ outcome: 'timeout', reason: 'not-started' }));
 
 export interface Swept {
   trimmed: number;
