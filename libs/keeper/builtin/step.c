@@ -22,7 +22,7 @@ enum {
   MOST_PATH = 128,
   SMALL_NUMBERS = 4096
 };
-enum { FIRST_OWN_DESCRIPTOR = 246, FEWEST_FILES = 16 };
+enum { FEWEST_FILES = 16 };
 
 typedef struct {
   unsigned long device, inode;
@@ -31,6 +31,7 @@ typedef struct {
 static struct {
   int shell; // pid; a subshell has another one
   int is_running;
+  int first; // lowest number for a descriptor of the builtin, above those of the sealed files
   char directory[MOST_DIRECTORY], script[MOST_PATH];
   int go, report; // -1: not open
   File go_file, report_file;
@@ -65,10 +66,10 @@ static char *append_code(char *to, int code) {
   return to;
 }
 
-static int code_of(const char *text) {
-  int code = 0;
-  for (; *text >= '0' && *text <= '9'; text++) code = code * 10 + *text - '0';
-  return code & 0xff;
+static int number_of(const char *text) {
+  int number = 0;
+  for (; *text >= '0' && *text <= '9'; text++) number = number * 10 + *text - '0';
+  return number;
 }
 
 static int copy_variable(const char *name, char *to, int room) {
@@ -99,7 +100,7 @@ static int open_in_directory(const char *name, int flags) {
 static int open_above(const char *name, int flags, File *file) {
   const int low = open_in_directory(name, flags | CLOSE_ON_EXEC);
   if (low < 0) return -1;
-  const int high = kernel_copy_above(low, FIRST_OWN_DESCRIPTOR);
+  const int high = kernel_copy_above(low, own.first);
   kernel_close(low);
   *file = file_of(high);
   return high < 0 ? -1 : high;
@@ -196,10 +197,13 @@ static int run(int code) {
   return code & 0xff;
 }
 
+// Returns 0 when the keeper cannot be told.
 static int report(int code, int is_held) {
   char line[TOKEN + 32], *end = append(append(line, own.token), " ");
   end = append(append_code(end, code), is_held ? " step,held\n" : " step\n");
-  return kernel_write(own.report, line, end - line) == end - line;
+  long n;
+  while ((n = kernel_write(own.report, line, end - line)) == -INTERRUPTED) continue;
+  return n == end - line;
 }
 
 // Reads the keeper's next line, without its end. Returns its length, or 0 after a signal and when the FIFO is gone. An
@@ -242,6 +246,12 @@ static int is_ordinary(const char *line, int n) {
   return n == TOKEN + 1 && (line[TOKEN] == '.' || line[TOKEN] == ';' || line[TOKEN] == ',');
 }
 
+// Ends a shell that has taken a line and can neither run it nor report its end: the keeper starts the next one.
+static int give_up(void) {
+  kernel_kill(own.shell, KILL);
+  return USAGE_ERROR;
+}
+
 static int steps(int code) {
   char line[MOST_LINE];
   for (;;) {
@@ -250,7 +260,7 @@ static int steps(int code) {
     const char mark = line[TOKEN];
     line[TOKEN] = 0;
     append(own.token, line);
-    if (mark != ',' && !give_streams()) return USAGE_ERROR;
+    if (mark != ',' && !give_streams()) return give_up();
     const int last_pid = last_made_pid;
     code = run(code);
     const int has_fifos = hold_fifos();
@@ -259,14 +269,14 @@ static int steps(int code) {
     if (!has_fifos || is_out_of_the_ordinary()) return leave_to_loop(code, "__sf_back", "1");
     bind_variable("__sf_token", "", 0);
     bind_variable("__sf_busy", "", 0);
-    if (!report(code, is_held)) return USAGE_ERROR;
+    if (!report(code, is_held)) return give_up();
   }
 }
 
 static int step(WordList *arguments) {
   const char *busy = get_string_value("__sf_busy");
   if (!arguments || kernel_pid() != own.shell || own.is_running || (busy && *busy)) return USAGE_ERROR;
-  const int code = code_of(arguments->word->text);
+  const int code = number_of(arguments->word->text) & 0xff;
   own.exit_trap = find_loop_trap(EXIT_TRAP, EXIT_TEXT);
   own.stop_trap = find_loop_trap(URGENT, STOP_TEXT);
   if (!own.exit_trap || !own.stop_trap || !hold_fifos()) return leave_to_loop(code, 0, 0);
@@ -276,7 +286,11 @@ static int step(WordList *arguments) {
 // Called by bash when the builtin has been loaded, before any code of the user's. Returns 0 to refuse.
 __attribute__((visibility("default"))) int __sf_step_builtin_load(const char *name) {
   (void)name;
+  static const char descriptors[] = "/proc/self/fd/";
+  char library[MOST_PATH];
   own.shell = kernel_pid();
+  if (!copy_variable("__sf_library", library, sizeof library) || !starts_with(library, descriptors)) return 0;
+  own.first = number_of(library + length_of(descriptors)) + 1;
   return copy_variable("__sf_dir", own.directory, sizeof own.directory) &&
          copy_variable("__sf_script", own.script, sizeof own.script - 2);
 }
