@@ -4,6 +4,7 @@ import type { AttachedFloodFigures } from './parts/attached-flood.ts';
 import type { CliFigures } from './parts/cli.ts';
 import type { FloodFigures } from './parts/floods.ts';
 import type { OutputFigures } from './parts/output.ts';
+import type { PeerFigures } from './parts/peers.ts';
 import type { RowName, Script } from './rows/row.ts';
 
 /** Figures of one row, over all rounds. */
@@ -36,6 +37,7 @@ export interface ExtraFigures {
   toolCallMs: Spread | undefined;
   cli: CliFigures | undefined;
   output: OutputFigures | undefined;
+  peers: readonly PeerFigures[] | undefined;
 }
 
 export interface Figures {

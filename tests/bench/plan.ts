@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { FloodAmounts } from './parts/floods.ts';
+import type { PeerAmounts } from './parts/peers.ts';
 import { ROW_NAMES, type RowName } from './rows/row.ts';
 
 /** The parts of a run, and the amounts of work in each. */
@@ -11,6 +12,8 @@ export interface Plan {
   record: boolean;
   /** Whether the worker serves metrics, which are then read as a Prometheus reads them. */
   metrics: boolean;
+  /** Whether peers of Python are installed first, with pip. */
+  installPeers: boolean;
   /** Parts that are measured. The row of Shellfleet always is. */
   parts: readonly Part[];
   rounds: number;
@@ -30,6 +33,7 @@ export interface Plan {
   toolCalls: number;
   /** number of processes of each program in one round */
   cliCalls: number;
+  peers: PeerAmounts;
 }
 
 /**
@@ -44,11 +48,11 @@ export interface Load {
 /** The rows other than that of Shellfleet. */
 export const OTHER_ROWS = ROW_NAMES.filter((name) => name !== 'shellfleet');
 /** The parts that are measured besides the rows. */
-const EXTRAS = ['floods', 'tool-calls', 'cli', 'output'] as const;
+const EXTRAS = ['floods', 'tool-calls', 'cli', 'output', 'peers'] as const;
 const PARTS = [...OTHER_ROWS, ...EXTRAS];
 export type Part = (typeof PARTS)[number];
 
-type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'metrics' | 'parts'>;
+type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'metrics' | 'installPeers' | 'parts'>;
 
 /**
  * Warm-up of the rows with Redis. A worker is slower by up to a half in its first 15,000 commands, while V8 compiles
@@ -96,6 +100,10 @@ const full: Amounts = {
   floods: { bytes: 200_000_000, attachedBytes: 4_000_000_000, besideSeconds: 1 },
   toolCalls: 15,
   cliCalls: 10,
+  peers: {
+    idle: { 'bash-pipe': 300, execa: 40, langchain: 300, 'swe-rex': 10 },
+    perSession: { 'bash-pipe': 100, execa: 5, langchain: 50, 'swe-rex': 1 },
+  },
 };
 
 const little = { perSession: 1, idle: 1 };
@@ -139,6 +147,10 @@ const quick: Amounts = {
   floods: { bytes: 5_000_000, attachedBytes: 20_000_000, besideSeconds: 0.1 },
   toolCalls: 2,
   cliCalls: 1,
+  peers: {
+    idle: { 'bash-pipe': 10, execa: 5, langchain: 10, 'swe-rex': 1 },
+    perSession: { 'bash-pipe': 5, execa: 1, langchain: 5, 'swe-rex': 1 },
+  },
 };
 
 /** Parts that compile the packages, or have amounts of their own. */
@@ -150,6 +162,7 @@ export function readPlan(args: string[]): Plan {
     'no-gate': { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     metrics: { type: 'boolean', default: false },
+    peers: { type: 'boolean', default: false },
     only: { type: 'string' },
   } as const;
   const { values } = parseArgs({ args, options });
@@ -162,6 +175,7 @@ export function readPlan(args: string[]): Plan {
     gate: !values['no-gate'],
     record,
     metrics,
+    installPeers: values.peers,
     parts: only !== undefined ? readParts(only) : isQuick ? PARTS.filter((part) => !slowToPrepare.has(part)) : PARTS,
   };
 }

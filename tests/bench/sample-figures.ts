@@ -37,8 +37,9 @@ export function sampleExtra(): ExtraFigures {
     floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
     attachedFlood: { growthBytes: 100e6, megabytesPerSecond: 60, bytes: 4e9 },
     toolCallMs: exactly(55),
-    cli: { execMs: exactly(70), dockerExecMs: exactly(50), nodeMs: exactly(25) },
+    cli: { execMs: exactly(65), dockerExecMs: exactly(50), nodeMs: exactly(25) },
     output: { chain: { yes: rate(200), numbers: rate(100) }, hostile: { 'bearer headers': rate(20) } },
+    peers: [{ name: 'execa', idle: sampleRow(4, 250, 0, 0).idle, commandsPerSecond: exactly(250) }],
   };
 }
 
@@ -48,6 +49,7 @@ export const noExtra: ExtraFigures = {
   toolCallMs: undefined,
   cli: undefined,
   output: undefined,
+  peers: undefined,
 };
 
 /** Returns figures of every row, each slower than the one before it. */

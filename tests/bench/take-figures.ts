@@ -9,6 +9,7 @@ import { measureAttachedFlood } from './parts/attached-flood.ts';
 import { measureCli } from './parts/cli.ts';
 import { measureFloods } from './parts/floods.ts';
 import { measureOutput } from './parts/output.ts';
+import { measurePeers } from './parts/peers.ts';
 import { measureToolCalls } from './parts/tool-calls.ts';
 import type { Load, Part, Plan } from './plan.ts';
 import { type Row, type RowName, SCRIPTS, type Script } from './rows/row.ts';
@@ -108,6 +109,9 @@ async function takeExtra({ rows, shellfleet, floodRow, toolWorker, report }: Ben
     cli:
       dockerExecCli && (await ifWanted('cli', () => measureCli(shellfleet, dockerExecCli, plan.rounds, plan.cliCalls))),
     output: await ifWanted('output', measureOutput),
+    peers: await ifWanted('peers', () =>
+      measurePeers(plan.peers, plan.rounds, plan.few.sessions, plan.installPeers, report),
+    ),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ExtraFigures, Figures, LoadSpreads } from '../figures.ts';
 import type { Comparison } from '../history.ts';
 import type { Ratio, Spread } from '../measure/spread.ts';
+import type { PeerFigures } from '../parts/peers.ts';
 import type { Plan } from '../plan.ts';
 import { ROW_NAMES } from '../rows/row.ts';
 import type { Target } from '../targets.ts';
@@ -31,6 +32,7 @@ export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): s
     table(['one at a time, ms', '`true` p50', 'p99', '`echo hi` p50', 'p99'], idle),
     table([`${plan.few.sessions} sessions`, ...loadHead], load('few')),
     table([`${plan.many.sessions} sessions`, ...loadHead], load('many')),
+    ...(extra.peers ? [table(peerHead(plan), peerRows(extra.peers))] : []),
     table(
       ['Shellfleet', ''],
       [
@@ -48,6 +50,19 @@ export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): s
       warm,
     ),
   ].join('\n\n');
+}
+
+const peerHead = ({ few }: Plan): string[] => [
+  ...['peers, one at a time, ms', '`true` p50', 'p99', '`echo hi` p50', 'p99'],
+  `commands/s, ${few.sessions} sessions`,
+];
+
+function peerRows(peers: readonly PeerFigures[]): string[][] {
+  return peers.map(({ name, idle: { true: quiet, 'echo hi': hi }, commandsPerSecond }) => [
+    name,
+    ...[quiet.p50, quiet.p99, hi.p50, hi.p99].map((each) => spread(each, 2)),
+    spread(commandsPerSecond, 0),
+  ]);
 }
 
 function extraRows({ floods, attachedFlood, toolCallMs, cli, output }: ExtraFigures): string[][] {

@@ -5,11 +5,11 @@ import { eachInTurn, type Row } from './row.ts';
  * Creates the row of a way to keep shells. `open` starts a shell: one at the beginning, and the others when they are
  * first needed, in the warm-up.
  */
-export async function createKeptShellsRow(
-  name: Row['name'],
+export async function createKeptShellsRow<Name extends string>(
+  name: Name,
   open: () => Promise<MarkedShell>,
   close: () => Promise<void>,
-): Promise<Row> {
+): Promise<Omit<Row, 'name'> & { name: Name }> {
   const shells: MarkedShell[] = [];
   const add = async (): Promise<void> => {
     const shell = await open();
