@@ -32,6 +32,7 @@ interface SessionFigures {
 
 /** Figures of the parts besides the rows. A part that was not measured is undefined. */
 export interface ExtraFigures {
+  startWarmMs: Spread | undefined;
   floods: FloodFigures | undefined;
   attachedFlood: AttachedFloodFigures | undefined;
   toolCallMs: Spread | undefined;

@@ -25,6 +25,8 @@ export interface Plan {
   /** Number of commands of each script that run in one round, one at a time. */
   idleSamples: Record<RowName, number>;
   coldStarts: number;
+  /** starts of sessions from a pool in the whole run */
+  warmStarts: number;
   few: Load;
   many: Load;
   idleSeconds: number;
@@ -48,7 +50,7 @@ export interface Load {
 /** The rows other than that of Shellfleet. */
 export const OTHER_ROWS = ROW_NAMES.filter((name) => name !== 'shellfleet');
 /** The parts that are measured besides the rows. */
-const EXTRAS = ['floods', 'tool-calls', 'cli', 'output', 'peers'] as const;
+const EXTRAS = ['warm-starts', 'floods', 'tool-calls', 'cli', 'output', 'peers'] as const;
 const PARTS = [...OTHER_ROWS, ...EXTRAS];
 export type Part = (typeof PARTS)[number];
 
@@ -83,6 +85,7 @@ const full: Amounts = {
     shellfleet: 600,
   },
   coldStarts: 2,
+  warmStarts: 10,
   few: {
     sessions: 16,
     perSession: {
@@ -130,6 +133,7 @@ const quick: Amounts = {
     shellfleet: 20,
   },
   coldStarts: 1,
+  warmStarts: 2,
   few: {
     sessions: 2,
     perSession: {

@@ -34,6 +34,7 @@ export function sampleSessions(changed: Partial<Figures['sessions']> = {}): Figu
 
 export function sampleExtra(): ExtraFigures {
   return {
+    startWarmMs: exactly(25),
     floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
     attachedFlood: { growthBytes: 100e6, megabytesPerSecond: 60, bytes: 4e9 },
     toolCallMs: exactly(55),
@@ -44,6 +45,7 @@ export function sampleExtra(): ExtraFigures {
 }
 
 export const noExtra: ExtraFigures = {
+  startWarmMs: undefined,
   floods: undefined,
   attachedFlood: undefined,
   toolCallMs: undefined,

@@ -70,9 +70,10 @@ export async function startRows(
   const metricsPort = plan.metrics ? await freePort() : undefined;
   const shellfleet = keep(await createShellfleetRow({ ...workerOf('bench', slots), docker, metricsPort }));
   if (metricsPort !== undefined) cleanup.use(scrape(metricsPort, report));
+  const poolWorker = workerOf('bench-pool', 8);
   const floodRow = { ...workerOf('bench-flood', 2), docker };
   const toolWorker = workerOf('bench-tools', 1);
-  return { rows: [...rows, shellfleet], shellfleet, floodRow, toolWorker, ...probes, report };
+  return { rows: [...rows, shellfleet], shellfleet, poolWorker, floodRow, toolWorker, ...probes, report };
 }
 
 type Other = (typeof OTHER_ROWS)[number];

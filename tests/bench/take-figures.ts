@@ -11,6 +11,7 @@ import { measureFloods } from './parts/floods.ts';
 import { measureOutput } from './parts/output.ts';
 import { measurePeers } from './parts/peers.ts';
 import { measureToolCalls } from './parts/tool-calls.ts';
+import { measureWarmStarts } from './parts/warm-starts.ts';
 import type { Load, Part, Plan } from './plan.ts';
 import { type Row, type RowName, SCRIPTS, type Script } from './rows/row.ts';
 import type { ShellfleetOptions, ShellfleetRow } from './rows/shellfleet.ts';
@@ -23,6 +24,8 @@ export interface Bench {
   probe: RedisProbe;
   /** probe of the Redis of the rows without Shellfleet */
   bareProbe: RedisProbe;
+  /** Options of the worker with a pool. */
+  poolWorker: WorkerOptions;
   /** Options of the row for a flood with an attached reader, and of the worker for tool calls. */
   floodRow: ShellfleetOptions;
   toolWorker: WorkerOptions;
@@ -95,7 +98,10 @@ export async function takeFigures(bench: Bench, plan: Plan): Promise<Figures> {
 }
 
 /** Measures the other parts after the rows, so that a flood's memory does not count as the worker's. */
-async function takeExtra({ rows, shellfleet, floodRow, toolWorker, report }: Bench, plan: Plan): Promise<ExtraFigures> {
+async function takeExtra(
+  { rows, shellfleet, poolWorker, floodRow, toolWorker, report }: Bench,
+  plan: Plan,
+): Promise<ExtraFigures> {
   const ifWanted = async <T>(part: Part, measure: () => Promise<T>): Promise<T | undefined> => {
     if (!plan.parts.includes(part)) return undefined;
     report(`Measuring ${part}`);
@@ -103,6 +109,7 @@ async function takeExtra({ rows, shellfleet, floodRow, toolWorker, report }: Ben
   };
   const dockerExecCli = rows.find(({ name }) => name === 'docker-exec-cli');
   return {
+    startWarmMs: await ifWanted('warm-starts', () => measureWarmStarts(poolWorker, plan.warmStarts)),
     floods: await ifWanted('floods', () => measureFloods(shellfleet, plan.rounds, plan.floods)),
     attachedFlood: await ifWanted('floods', () => measureAttachedFlood(floodRow, plan.floods.attachedBytes)),
     toolCallMs: await ifWanted('tool-calls', () => measureToolCalls(toolWorker, plan.rounds, plan.toolCalls)),

@@ -29,9 +29,10 @@ function checked(
 
 describe('the targets', () => {
   test('pass a figure at its limit, and fail every figure beyond it', () => {
-    const at = checked(sampleRow(1.7, 2_550, 60, 110), 175, 5, 0, 200e6, sampleExtra());
+    const at = checked(sampleRow(1.7, 2_550, 60, 110), 110, 5, 0, 200e6, sampleExtra());
     expect(at.filter(({ passed }) => !passed)).toEqual([]);
-    const beyond = checked(sampleRow(2.1, 740, 61, 111), 176, 5.1, 1, 201e6, {
+    const beyond = checked(sampleRow(2.1, 740, 61, 111), 111, 5.1, 1, 201e6, {
+      startWarmMs: exactly(26),
       floods: { besideMs: exactly(4), duringMs: exactly(6.1), megabytesPerSecond: exactly(80), bytes: 1e6 },
       attachedFlood: { growthBytes: 101e6, megabytesPerSecond: 60, bytes: 4e9 },
       toolCallMs: exactly(56),

@@ -68,14 +68,15 @@ function checkRows({ rows, sessions }: Figures): (Target | undefined)[] {
     ),
     atLeast('idle-docker-exec', 'idle p50 of `docker exec` / `echo hi`', faster(against(dockerExec, idle)), 25),
     atLeast('speed-docker-exec', 'commands/s, few sessions / docker exec', against(dockerExec, fewSpeed), 30),
-    atMost('start-cold', 'session start, cold / a docker exec', cold && once(cold.value), 3.5),
+    atMost('start-cold', 'session start, cold / a docker exec', cold && once(cold.value), 2.2),
   ];
 }
 
 /** Checks the parts besides the rows. */
 function checkParts({ extra }: Figures): (Target | undefined)[] {
-  const { floods, attachedFlood, toolCallMs, cli, output } = extra;
+  const { startWarmMs, floods, attachedFlood, toolCallMs, cli, output } = extra;
   return [
+    atMost('start-warm', 'session start, warm', startWarmMs && asIs(startWarmMs), 25, 'ms'),
     atMost(
       'flood-neighbour',
       'p95 of another session beside a flood / beside `yes` into /dev/null',

@@ -37,6 +37,7 @@ export function renderFigures({ rows, sessions, extra }: Figures, plan: Plan): s
       ['Shellfleet', ''],
       [
         ['session start, cold, ms', spread(sessions.startColdMs, 0)],
+        ...(extra.startWarmMs ? [['session start, warm, ms', spread(extra.startWarmMs, 0)]] : []),
         ['Redis memory of an idle session, KB', (sessions.redisBytesPerIdleSession / 1_024).toFixed(1)],
         ['Redis CPU of an idle session, µs in a second', sessions.redisCpuUsPerIdleSession.toFixed(1)],
         ['Redis CPU of a fleet without sessions, µs in a second', sessions.redisCpuUsOfEmptyFleet.toFixed(0)],
