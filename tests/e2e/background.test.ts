@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import Docker from 'dockerode';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 import { until } from '../support/until.ts';
@@ -86,5 +87,29 @@ describe('background processes', () => {
     const { background } = await session.info();
     expect(background.map(({ command }) => command)).toEqual(['sleep 1001']);
     await running.cancel();
+  });
+});
+
+describe('the info of a session', () => {
+  const docker = new Docker({ socketPath: inject('dockerHost').replace(/^unix:\/\//, '') });
+  const image = 'shellfleet-test-loop:1';
+  beforeAll(async () => {
+    const container = await docker.createContainer({ Image: inject('sessionImage'), Cmd: ['true'] });
+    await container.commit({ repo: 'shellfleet-test-loop', tag: '1', changes: 'ENV SF_LOOP=1' });
+    await container.remove();
+  });
+  afterAll(() => docker.getImage(image).remove({ force: true }));
+
+  test.each([
+    ['builtin', 'bash', inject('sessionImage')],
+    ['loop', 'dash', inject('testImages').dashOnly],
+    ['loop', 'bash in an image with SF_LOOP', image],
+  ])('says that commands get by the %s into %s', async (way, name, of) => {
+    const session = await stack.fleet.session(name.replaceAll(' ', '-'), { image: of });
+    expect('way' in (await session.info())).toBe(false);
+    expect(await session.run('echo "[$SF_LOOP]"')).toMatchObject({ stdout: '[]\n' });
+    expect(await session.info()).toMatchObject({ way });
+    const [listed] = (await Array.fromAsync(stack.fleet.sessions())).filter(({ id }) => id === session.id);
+    expect('way' in (listed ?? {})).toBe(false);
   });
 });

@@ -212,6 +212,7 @@ class FakeConnection implements Shell {
     stop() {},
   };
   connected = true;
+  readonly way = undefined;
   events: ShellEvents | undefined;
   #current: { entryId: string; handlers: EntryHandlers; end(end: EntryEnd): void } | undefined;
   readonly #keeper: FakeKeeper;

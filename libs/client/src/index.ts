@@ -80,6 +80,7 @@ export type {
   SessionSpec,
   SessionState,
   ShellEventData,
+  ShellWay,
   StdinSource,
   StreamName,
   SuccessResult,

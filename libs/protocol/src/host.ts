@@ -15,6 +15,7 @@ import { entryIdSchema, sessionIdSchema, tenantIdSchema } from './ids.ts';
 import { imageNameSchema } from './image-name.ts';
 import { LIMITS } from './limits.ts';
 import { type LogPage, logReplySchema } from './log.ts';
+import { SHELL_WAYS } from './session-info.ts';
 import { terminalIdSchema, terminalSizeSchema } from './terminal.ts';
 import { carriedTraceSchema } from './trace-context.ts';
 import { workerLogPageSchema, workerLogRequestSchema } from './worker-log.ts';
@@ -183,8 +184,11 @@ const askedQuestionSchema = z.object({ id: z.string(), reason: z.string(), expir
 
 /** The requests that a host replies to, each with the schema of its reply. */
 export const hostReplySchemas = {
-  /** Processes in the sandbox other than the shell. */
-  background: z.array(z.object({ pid: z.number(), command: z.string() })),
+  /** Processes in the sandbox other than the shell, and how commands get into that. */
+  background: z.object({
+    processes: z.array(z.object({ pid: z.number(), command: z.string() })),
+    way: z.enum(SHELL_WAYS).exactOptional(),
+  }),
   /**
    * Whether the terminal is open. `no-shell`: the session has no shell, so the caller submits an entry that starts one.
    */

@@ -95,7 +95,10 @@ const SCHEMAS: Record<string, { schema: z.ZodType; valid: unknown[] }> = {
       { type: 'refusal', error: WIRE_ERROR },
     ],
   },
-  'processes in the background': { schema: hostReplySchemas.background, valid: [[{ pid: 5, command: 'sleep' }]] },
+  'processes in the background': {
+    schema: hostReplySchemas.background,
+    valid: [{ processes: [{ pid: 5, command: 'sleep' }], way: 'loop' }],
+  },
   'the answer to an attach': { schema: hostReplySchemas.attach, valid: [{ state: 'open' }] },
   'a page of a log': {
     schema: hostReplySchemas.log,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { COLD_REASONS, SESSION_STATES } from './session-info.ts';
+import { COLD_REASONS, SESSION_STATES, SHELL_WAYS } from './session-info.ts';
 
 const keptSchema = z
   .object({
@@ -95,6 +95,14 @@ export const sessionInfoSchema = z
     backgroundUnknown: z.literal(true).exactOptional().meta({
       description: 'True when `background` is not known: the host was not asked (in lists), or did not answer in time.',
     }),
+    way: z
+      .enum(SHELL_WAYS)
+      .exactOptional()
+      .meta({
+        description:
+          'How commands get into its shell. Absent when that is not known: before its first command, and when the ' +
+          'host was not asked (in lists), or did not answer in time.',
+      }),
     image: z.string().exactOptional().meta({
       description:
         'Image of the container, by the name under which the host found it. Absent before the first container.',

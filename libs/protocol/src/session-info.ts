@@ -26,6 +26,13 @@ export type SessionState = (typeof SESSION_STATES)[number];
 export const COLD_REASONS = ['workspace', 'user', 'network', 'no-pool', 'empty'] as const;
 export type ColdReason = (typeof COLD_REASONS)[number];
 
+/**
+ * How commands get into a shell. `builtin`: bash has loaded a builtin that takes them. `loop`: a loop in the language of
+ * the shell does, which is slower.
+ */
+export const SHELL_WAYS = ['builtin', 'loop'] as const;
+export type ShellWay = (typeof SHELL_WAYS)[number];
+
 export interface SessionInfo {
   /** Id of the session, which the caller chose. */
   id: string;
@@ -80,6 +87,11 @@ export interface SessionInfo {
   background: { pid: number; command: string }[];
   /** True when `background` is not known: the host was not asked (in lists), or did not answer in time. */
   backgroundUnknown?: true;
+  /**
+   * How commands get into its shell. Absent when that is not known: before its first command, and when the host was not
+   * asked (in lists), or did not answer in time.
+   */
+  way?: ShellWay;
   /** Image of the container, by the name under which the host found it. Absent before the first container. */
   image?: string;
   /** Digest of the container's image. The name in `image` may now refer to another image. */

@@ -1,6 +1,6 @@
 import type { Adopted, Entry, Fenced } from '@shellfleet/mailbox';
 import { differences, type SessionJob } from '@shellfleet/placement';
-import { ATTRIBUTES, type CarriedEntry } from '@shellfleet/protocol';
+import { ATTRIBUTES, type CarriedEntry, type HostReply } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { firstLockMs, isMovableClass, type Lease } from '../lease/leases.ts';
 import { untilHeld } from '../lease/until-held.ts';
@@ -10,7 +10,6 @@ import type { EntryFinished } from '../run/finish-entry.ts';
 import type { SessionHost } from '../run/host-services.ts';
 import { finishNotAgain, runEntry } from '../run/run-entry.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import type { BackgroundProcess } from '../shell/shell.ts';
 import { admitEntry } from './admit-entry.ts';
 import { adoptRunning } from './adopt-running.ts';
 import { adoptSession } from './adopt-session.ts';
@@ -150,9 +149,9 @@ export class HostedSession {
     return this.#serves(generation) && this.#parts?.shell.ready === true ? this.#parts : undefined;
   }
 
-  /** Lists the processes in its sandbox besides the shell. Rejects when the keeper does not answer. */
-  async background(): Promise<BackgroundProcess[]> {
-    return this.#parts === undefined ? [] : backgroundOf(this.#parts.context);
+  /** Replies to a request about its background processes. Rejects when the keeper does not answer. */
+  async background(): Promise<HostReply<'background'>> {
+    return this.#parts === undefined ? { processes: [] } : backgroundOf(this.#parts.context);
   }
 
   /** Serves the session until it is given up. Never rejects: `failed` means that it could not continue here. */

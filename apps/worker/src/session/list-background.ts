@@ -1,3 +1,4 @@
+import type { HostReply } from '@shellfleet/protocol';
 import type { SessionRedaction } from '../redaction/session-redaction.ts';
 import type { SessionContext } from '../run/session-context.ts';
 import type { BackgroundProcess, Shell } from '../shell/shell.ts';
@@ -9,10 +10,12 @@ const SHOWN_CHARS = 200;
  */
 const CUT_FROM_BYTES = 508;
 
-/** Lists the processes in a session's sandbox besides the shell, redacted. */
-export async function backgroundOf({ shell, redaction, signal }: SessionContext): Promise<BackgroundProcess[]> {
-  if (shell.live === undefined || shell.death !== undefined) return [];
-  return listBackgroundProcesses(shell.live, redaction, signal);
+/** Lists the processes in a session's sandbox besides the shell, redacted, and tells how commands get into that. */
+export async function backgroundOf({ shell, redaction, signal }: SessionContext): Promise<HostReply<'background'>> {
+  const { live } = shell;
+  if (live === undefined || shell.death !== undefined) return { processes: [] };
+  const processes = await listBackgroundProcesses(live, redaction, signal);
+  return { processes, ...(live.way === undefined ? {} : { way: live.way }) };
 }
 
 /** Redacts processes, as command lines may contain secrets. */

@@ -171,6 +171,17 @@ describe('a shell over its keeper', () => {
     expect(log).toEqual(['gone fenced']);
   });
 
+  test.each([
+    ['is unknown before the first command', undefined, {}],
+    ['is the loop after a command without the builtin', 'loop', { begun: 1 }],
+    ['is the builtin when the shell has it', 'builtin', { state: 1 << 16 }],
+  ])('tells how commands get into the shell, which %s', async (_, way, fields) => {
+    const keeper = new ScriptedKeeper(fence, (frame, it) => {
+      if (frame.type === FrameType.claim) it.say({ type: FrameType.hello, payload: helloPayload(fields) });
+    });
+    expect((await openKeeperShell({ transport: keeper, fence, token })).way).toBe(way);
+  });
+
   test('rejects a pending request when the connection closes', async () => {
     const { keeper, shell } = await running();
     const asked = shell.background();

@@ -20,7 +20,7 @@ import {
   uint32s,
   uint64s,
 } from '@shellfleet/keeper';
-import { DEFAULTS, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
+import { DEFAULTS, type ShellWay, STREAM_NAMES, type StreamName } from '@shellfleet/protocol';
 import { type ClaimedKeeper, type ClaimOptions, claimKeeper, type KeeperConnection } from './keeper-connection.ts';
 import type {
   BackgroundProcess,
@@ -61,6 +61,7 @@ interface CurrentEntry {
 
 class KeeperShell implements Shell {
   readonly hello: ShellHello;
+  way: ShellWay | undefined;
   readonly terminals: KeeperTerminals;
   readonly files: KeeperFiles;
   readonly #connection: KeeperConnection;
@@ -75,6 +76,7 @@ class KeeperShell implements Shell {
   constructor(connection: KeeperConnection, hello: ShellHello) {
     this.#connection = connection;
     this.hello = hello;
+    this.way = hello.way;
     this.terminals = new KeeperTerminals((frame) => connection.send(frame));
     this.files = new KeeperFiles((frame) => connection.send(frame));
   }
@@ -281,7 +283,9 @@ class KeeperShell implements Shell {
         `An end after ${end.totals.stdout} and ${end.totals.stderr} bytes; ${next.stdout} and ${next.stderr} came.`,
       );
     }
-    this.#endCurrent({ type: 'ended', end: toShellEnd(end) });
+    const shellEnd = toShellEnd(end);
+    this.way = shellEnd.way;
+    this.#endCurrent({ type: 'ended', end: shellEnd });
   }
 }
 
@@ -299,6 +303,7 @@ function toShellHello(hello: Hello, id: Uint8Array): ShellHello {
     acked: hello.acked,
     shellNumber: hello.shellNumber,
     begunCount: hello.begunCount,
+    ...(hello.hasBuiltin ? { way: 'builtin' } : hello.begunCount > 0 ? { way: 'loop' } : {}),
     ...(hello.problem && { problem: hello.problem }),
   };
 }

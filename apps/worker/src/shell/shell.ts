@@ -6,7 +6,7 @@
 // SHELL-4. An entry's end follows its last output. Later output of its background processes arrives through onLate.
 // SHELL-5. After onGone no other handler is called. The shell stays alive and can be adopted.
 
-import type { ExecutionOptions, StreamName, Usage } from '@shellfleet/protocol';
+import type { ExecutionOptions, ShellWay, StreamName, Usage } from '@shellfleet/protocol';
 import type { ShellFiles } from './shell-files.ts';
 import type { ShellTerminals } from './shell-terminals.ts';
 
@@ -37,9 +37,6 @@ export interface RestartStart {
 }
 
 export type ShellStart = CommandStart | RestartStart;
-
-/** How commands get into the shell: by a builtin that bash has loaded, or by a loop in the language of the shell. */
-export type ShellWay = 'builtin' | 'loop';
 
 export type ShellState = 'kept' | 'partial' | 'lost';
 
@@ -87,6 +84,8 @@ export interface ShellHello {
   shellNumber: number;
   /** Number of entries that ever began. */
   begunCount: number;
+  /** Absent before the first command. */
+  way?: ShellWay;
   /** Why there is no shell (`no-shell`). */
   problem?: string;
 }
@@ -154,6 +153,8 @@ export type DisconnectReason =
 export interface Shell {
   readonly hello: ShellHello;
   readonly connected: boolean;
+  /** How commands get into the shell. Undefined before its first command. */
+  readonly way: ShellWay | undefined;
   /** Terminals and entries do not wait for each other. */
   readonly terminals: ShellTerminals;
   /** File operations, which wait neither for the entry nor for each other. */

@@ -51,6 +51,8 @@ class SessionInfo:
     background: tuple[Process, ...] = ()
     background_unknown: bool = False
     """Whether `background` is not known: the host was not asked, or did not answer in time."""
+    way: str | None = None
+    """How commands get into its shell: `builtin` or `loop`. None when that is not known."""
     position: int | None = None
     """Position from 1 in the order in which slots are given."""
     queue_length: int | None = None

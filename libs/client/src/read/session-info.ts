@@ -59,14 +59,16 @@ async function readWanted(
   }
 }
 
-/** Adds background processes, which only the session's host can list. */
+/** Adds what only the session's host knows: the background processes, and how commands get into the shell. */
 async function withBackground(context: InfoContext, keys: SessionKeys, info: SessionInfo): Promise<SessionInfo> {
   const { backgroundUnknown, ...known } = info;
   if (info.hostId === null || !['starting', 'ready', 'busy'].includes(info.state)) return info;
   try {
     const question = { type: 'background' } as const;
-    const background = await requestFromHost(context, info.hostId, keys, question, { timeoutMs: BACKGROUND_WITHIN_MS });
-    return { ...known, background };
+    const { processes, way } = await requestFromHost(context, info.hostId, keys, question, {
+      timeoutMs: BACKGROUND_WITHIN_MS,
+    });
+    return { ...known, background: processes, ...(way === undefined ? {} : { way }) };
   } catch (error) {
     // Other errors are ignored, because all other fields are known without the host.
     if (isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE') throw error;
