@@ -29,7 +29,7 @@ export async function record(run: Run, history: History, docs: string): Promise<
   const page = join(docs, PAGE);
   const text = withFigures(
     await readFile(page, 'utf8'),
-    `${madeOn(run)}\n\n![Chart of the figures below](${CHART})\n\n${run.tables}`,
+    `${madeOn(run)}\n\n![Chart of the commands per second below](${CHART})\n\n${run.tables}`,
   );
   await writeFile(page, text);
   const made = `${at.slice(0, 10)}, ${machine.commit ?? 'no commit'}, ${machine.cpus} × ${machine.cpuModel}`;
