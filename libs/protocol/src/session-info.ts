@@ -27,8 +27,8 @@ export const COLD_REASONS = ['workspace', 'user', 'network', 'no-pool', 'empty']
 export type ColdReason = (typeof COLD_REASONS)[number];
 
 /**
- * How commands get into a shell. `builtin`: bash has loaded a builtin that takes them. `loop`: a loop in the language of
- * the shell does, which is slower.
+ * How commands get into a shell. `builtin`: bash has loaded a builtin that takes them. `loop`: a loop in the language
+ * of the shell does, which is slower.
  */
 export const SHELL_WAYS = ['builtin', 'loop'] as const;
 export type ShellWay = (typeof SHELL_WAYS)[number];
