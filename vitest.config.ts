@@ -92,7 +92,8 @@ export default defineConfig({
         test: { ...sharing, name: 'chart', testTimeout: 30_000, include: ['infra/helm/test/**/*.test.ts'] },
       },
       // A group starts when the one before it has ended. Tests of the first mostly wait for containers and timeouts, so
-      // more of them than processors run at once. Faults are injected when those tests are over.
+      // more of them than processors run at once. Faults are injected when those tests are over; their tests wait more,
+      // for leases.
       dockerProject('integration', ['tests/integration/**/*.test.ts'], {
         groupOrder: 1,
         testTimeout: 30_000,
@@ -110,7 +111,7 @@ export default defineConfig({
         maxWorkers: 3,
       }),
       dockerProject('wounds', ['tests/wounds/**/*.test.ts'], { groupOrder: 1, testTimeout: 60_000, maxWorkers: 3 }),
-      dockerProject('chaos', ['tests/chaos/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 3 }),
+      dockerProject('chaos', ['tests/chaos/*.test.ts'], { groupOrder: 2, testTimeout: 120_000, maxWorkers: 4 }),
       dockerProject('figures', figures, { groupOrder: 3, testTimeout: 60_000, maxWorkers: 1 }),
     ],
   },
