@@ -29,9 +29,12 @@ beforeEach(async () => {
   env = { ...Object.fromEntries(inherited), SHELLFLEET_STATE_DIR: directory, SHELLFLEET_NAMESPACE: namespace };
 });
 afterEach(async () => {
-  await run(shellfleet, ['down'], { env });
+  await ask('down');
   await rm(directory, { recursive: true, force: true });
 });
+
+/** Runs a command of the fleet that was started, from the bundle, which starts in half the time. */
+const ask = (...args: string[]) => run(process.execPath, ['--no-warnings', inject('programs').cli, ...args], { env });
 
 const STARTING_REDIS = 'Starting Redis';
 const STARTING_WORKERS = 'Starting a worker';
@@ -81,7 +84,7 @@ describe('npm start', () => {
     signalAll(up, signal);
     const [exitCode] = await once(up, 'exit');
     expect({ exitCode, ...(await leftOver()) }, said()).toEqual({ exitCode: line === UP ? 0 : 130, ...NOTHING });
-    expect((await run(shellfleet, ['down'], { env })).stderr).toContain('No fleet of this machine was running.');
+    expect((await ask('down')).stderr).toContain('No fleet of this machine was running.');
   });
 
   test.each([STARTING_REDIS, STARTING_WORKERS, READY, UP])(
@@ -90,7 +93,7 @@ describe('npm start', () => {
       const { up } = await startUntil(line);
       signalAll(up, 'SIGKILL');
       await once(up, 'exit');
-      expect((await run(shellfleet, ['down'], { env })).stderr).toContain('The fleet of this machine has ended.');
+      expect((await ask('down')).stderr).toContain('The fleet of this machine has ended.');
       // A worker whose supervisor was killed before it was ready ends by itself.
       await expect.poll(leftOver, { timeout: 60_000 }).toEqual(NOTHING);
     },
@@ -104,7 +107,7 @@ describe('npm start', () => {
     const lines = `${second.said()}${third.said()}`;
     expect(lines).toContain('what is left of it is taken over');
     expect(lines).toContain('it is used as it is');
-    expect((await run(shellfleet, ['exec', 'x', '--', 'echo on'], { env })).stdout).toBe('on\n');
+    expect((await ask('exec', 'x', '--', 'echo on')).stdout).toBe('on\n');
   });
 
   test.each(['SIGINT', 'SIGKILL'] as const)(

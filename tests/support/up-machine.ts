@@ -93,7 +93,7 @@ export class UpMachine implements AsyncDisposable {
   /** Ends everything that was started on the machine. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { pid, exitCode } of this.#besides) if (exitCode === null && pid !== undefined) interrupt(pid);
-    await this.run(['down']);
+    await this.ask('down');
     await rm(this.directory, { recursive: true, force: true });
   }
 }
