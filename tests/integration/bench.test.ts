@@ -37,7 +37,8 @@ const figuresSchema = z.object({
   }),
   targets: z
     .array(z.object({ name: z.string(), value: z.number(), limit: z.number(), passed: z.boolean() }))
-    .length(14),
+    .length(17),
+  extra: z.object({ peers: z.array(z.object({ name: z.string(), idle, commandsPerSecond: spread })).min(2) }),
 });
 
 describe('the benchmark', () => {
