@@ -13,7 +13,9 @@ import { ShellClient } from './shell-client.ts';
 export type ImageName = 'session' | 'dashOnly' | 'busybox' | 'noShell';
 
 function imageOf(name: ImageName): string {
-  return name === 'session' ? inject('sessionImage') : inject('testImages')[name];
+  return name === 'session'
+    ? (process.env.SHELLFLEET_TEST_IMAGE ?? inject('sessionImage'))
+    : inject('testImages')[name];
 }
 
 /** The transport of a shell on the host. */

@@ -1,5 +1,5 @@
 // What the builtin uses of bash: names that bash exports to the builtins it loads. Declared here, because no header of
-// bash is included. They are the same in the versions that shell.sh lists (tests/integration/bash-versions.test.ts).
+// bash is included. They are the same in the versions that shell.sh lists (scripts/bash-versions.ts).
 #ifndef BASH_H
 #define BASH_H
 

@@ -32,7 +32,7 @@ __sf_odd=1
 # differently. An image whose bash does not load builtins keeps the loop.
 __sf_loaded=''
 case ${BASH_VERSION-} in
-  5.2.*) command enable -f "$__sf_library" __sf_step 2>/dev/null && __sf_loaded=,step ;;
+  5.[123].*) command enable -f "$__sf_library" __sf_step 2>/dev/null && __sf_loaded=,step ;;
 esac
 
 # Sets __sf_line to the sealed file whose number follows this word in the line.
