@@ -153,6 +153,14 @@ describe('kept output pipes', () => {
     await run('exec 7>&-');
   });
 
+  test('are opened again by a shell that gets back the descriptors of its scripts', async () => {
+    await run('V=1');
+    for (let i = 0; i < 3; i++) {
+      await run('eval exec {3..255}\\>\\&-');
+      expect(await run('echo "$V"; echo e >&2')).toMatchObject({ out: '1\n', err: 'e\n', state: 'kept' });
+    }
+  });
+
   test('hold the output of a redirected shell for one command only', async () => {
     await run('exec >/tmp/file 2>&1; echo in the file');
     expect(await run('echo out; echo err >&2; cat /tmp/file')).toMatchObject({

@@ -126,9 +126,11 @@ static enum Refusal prepare_command(const Command *command, const uint8_t *id) {
   return command->input_kind == OPEN_STDIN && !input_begin(id) ? REFUSED_NO_SPACE : 0;
 }
 
-// Replaces a shell in which a command has replaced the descriptors of its texts (SEALED-2).
-static void replace_shell_without_texts(void) {
-  if (shell_holds_texts()) return;
+// Replaces a shell in which a command has replaced the descriptors of its texts (SEALED-2). Returns whether the shell
+// had them, so that it was given nothing.
+static int replace_shell_without_texts(void) {
+  int were_given;
+  if (shell_holds_texts(&were_given)) return !were_given;
   ending_note_shell(LOST, "a command had replaced the descriptors of its shell's scripts, so the shell was replaced");
   const pid_t shell = shell_pid();
   shell_kill();
@@ -137,6 +139,7 @@ static void replace_shell_without_texts(void) {
     entry_on_children();
     usleep(1000);
   }
+  return 0;
 }
 
 static enum Refusal prepare(const Header *header, const uint8_t *payload, Start *start) {
@@ -166,8 +169,10 @@ static enum Refusal prepare_shell(const Header *header, const Start *start, int 
   if (!*has_kept) process_limit_make_room();
   reap_children(); // the shell may have died in this moment
   entry_on_children();
-  if (start->kind == COMMAND_ENTRY) replace_shell_without_texts();
-  *has_kept = *has_kept && shell_pid() == shell;
+  // The loop takes the descriptors, and the builtin lets go of the pipes before that.
+  const int had_texts = start->kind != COMMAND_ENTRY || replace_shell_without_texts();
+  if (*has_kept && !had_texts) process_limit_make_room();
+  *has_kept = *has_kept && had_texts && shell_pid() == shell;
   if (is_for_other_shell(header)) return REFUSED_OTHER_SHELL;
   return output_begin(header->id, *has_kept ? SHELL_ALONE : UNKNOWN_HOLDER) ? 0 : REFUSED_NO_SPACE;
 }

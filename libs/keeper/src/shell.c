@@ -274,7 +274,10 @@ static int give_descriptors_again(void) {
   return sealed_is_held();
 }
 
-int shell_holds_texts(void) { return own.pid <= 0 || !own.is_ready || sealed_is_held() || give_descriptors_again(); }
+int shell_holds_texts(int *were_given) {
+  *were_given = own.pid > 0 && own.is_ready && !sealed_is_held();
+  return !*were_given || give_descriptors_again();
+}
 
 void shell_leave(void) { give(0, report_has_exit_trap() ? "leave trap " : "leave ", '.'); }
 

@@ -30,8 +30,9 @@ int shell_is_stepped(void);
 // Returns the number of the shell, counted from 1 in this keeper.
 uint32_t shell_number(void);
 
-// Returns whether the shell has the descriptors of its texts. Gives the shell those again that it has closed.
-int shell_holds_texts(void);
+// Returns whether the shell has the descriptors of its texts. Gives the shell those again that it has closed, and tells
+// whether it did.
+int shell_holds_texts(int *were_given);
 void shell_run(const ShellRun *run);
 // Makes the shell run the user's EXIT trap and end.
 void shell_leave(void);
