@@ -12,8 +12,6 @@ export interface Plan {
   record: boolean;
   /** Whether the worker serves metrics, which are then read as a Prometheus reads them. */
   metrics: boolean;
-  /** Whether peers of Python are installed first, with pip. */
-  installPeers: boolean;
   /** Parts that are measured. The row of Shellfleet always is. */
   parts: readonly Part[];
   rounds: number;
@@ -54,7 +52,7 @@ const EXTRAS = ['warm-starts', 'floods', 'tool-calls', 'cli', 'output', 'peers']
 const PARTS = [...OTHER_ROWS, ...EXTRAS];
 export type Part = (typeof PARTS)[number];
 
-type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'metrics' | 'installPeers' | 'parts'>;
+type Amounts = Omit<Plan, 'quick' | 'gate' | 'record' | 'metrics' | 'parts'>;
 
 /**
  * Warm-up of the rows with Redis. A worker is slower by up to a half in its first 15,000 commands, while V8 compiles
@@ -104,8 +102,8 @@ const full: Amounts = {
   toolCalls: 15,
   cliCalls: 10,
   peers: {
-    idle: { 'bash-pipe': 300, execa: 40, langchain: 300, 'swe-rex': 10 },
-    perSession: { 'bash-pipe': 100, execa: 5, langchain: 50, 'swe-rex': 1 },
+    idle: { 'bash-pipe': 300, execa: 40 },
+    perSession: { 'bash-pipe': 100, execa: 5 },
   },
 };
 
@@ -152,8 +150,8 @@ const quick: Amounts = {
   toolCalls: 2,
   cliCalls: 1,
   peers: {
-    idle: { 'bash-pipe': 10, execa: 5, langchain: 10, 'swe-rex': 1 },
-    perSession: { 'bash-pipe': 5, execa: 1, langchain: 5, 'swe-rex': 1 },
+    idle: { 'bash-pipe': 10, execa: 5 },
+    perSession: { 'bash-pipe': 5, execa: 1 },
   },
 };
 
@@ -166,7 +164,6 @@ export function readPlan(args: string[]): Plan {
     'no-gate': { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     metrics: { type: 'boolean', default: false },
-    peers: { type: 'boolean', default: false },
     only: { type: 'string' },
   } as const;
   const { values } = parseArgs({ args, options });
@@ -179,7 +176,6 @@ export function readPlan(args: string[]): Plan {
     gate: !values['no-gate'],
     record,
     metrics,
-    installPeers: values.peers,
     parts: only !== undefined ? readParts(only) : isQuick ? PARTS.filter((part) => !slowToPrepare.has(part)) : PARTS,
   };
 }

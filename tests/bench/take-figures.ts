@@ -116,9 +116,7 @@ async function takeExtra(
     cli:
       dockerExecCli && (await ifWanted('cli', () => measureCli(shellfleet, dockerExecCli, plan.rounds, plan.cliCalls))),
     output: await ifWanted('output', measureOutput),
-    peers: await ifWanted('peers', () =>
-      measurePeers(plan.peers, plan.rounds, plan.few.sessions, plan.installPeers, report),
-    ),
+    peers: await ifWanted('peers', () => measurePeers(plan.peers, plan.rounds, plan.few.sessions)),
   };
 }
 

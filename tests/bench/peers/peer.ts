@@ -10,9 +10,7 @@ export interface Peer {
   close(): Promise<void>;
 }
 
-/** Peers of Python, which are measured where they are installed. */
-export const PYTHON_PEERS = ['langchain', 'swe-rex'] as const;
-export type PeerName = 'bash-pipe' | 'execa' | (typeof PYTHON_PEERS)[number];
+export type PeerName = 'bash-pipe' | 'execa';
 
 /** Returns a peer of which this process measures the commands. */
 export function toPeer(name: PeerName, { one, many, close }: Omit<Row, 'name'>): Peer {
