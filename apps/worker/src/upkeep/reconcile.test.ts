@@ -74,7 +74,7 @@ describe('upkeep of one session', () => {
     ['that has a job', {}, true],
     ['whose head is held', { hasWork: false, held: 'e1' }, false],
     ['in which nothing waits', { hasWork: false, waiting: 0 }, false],
-    ['whose placement in clear is not valid', { placement: '{"policy":"docker"}' }, false],
+    ['whose placement in clear is not valid', { placement: '{"policy":7}' }, false],
   ])('adds no job for a session %s', async (_title, state, hasJob) => {
     jobs.has.mockResolvedValueOnce(hasJob);
     await run(state);
