@@ -28,11 +28,13 @@ __sf_open='' __sf_parsed='' __sf_signalled='' __sf_step='' __sf_back='' __sf_mis
 # Set when more steps than sourcing the script are needed, because of a command or of the previous shell's state.
 __sf_odd=1
 
-# The versions of bash that the builtin is tested with. It uses names of bash's that others may lack or understand
-# differently. An image whose bash does not load builtins keeps the loop.
+# The versions of bash, the machines and the C libraries that the builtin is tested with (docs/images.md). It uses names
+# of bash's that others may lack or understand differently. An image whose bash does not load builtins keeps the loop.
 __sf_loaded=''
-case ${BASH_VERSION-} in
-  5.[123].*) command enable -f "$__sf_library" __sf_step 2>/dev/null && __sf_loaded=,step ;;
+case ${BASH_VERSION-}:${MACHTYPE-} in
+  5.[123].*:x86_64-*-linux-gnu | 5.2.*:x86_64-*-linux-musl | 5.2.*:aarch64-*-linux-gnu)
+    command enable -f "$__sf_library" __sf_step 2>/dev/null && __sf_loaded=,step
+    ;;
 esac
 
 # Sets __sf_line to the sealed file whose number follows this word in the line.
