@@ -1,13 +1,14 @@
 // The builtin with which bash takes its commands, and the output pipes that it keeps. Scripts may do to it what they
 // like: the session goes on, in the builtin or in the loop.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { COMPILERS } from '@shellfleet/keeper/build';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
+import { isRoot } from '../support/host-leftovers.ts';
 import { openBox, useBox } from '../support/shell-box.ts';
 
 /** Compiles a builtin that has the name of ours and does nothing. Resolves with the library's bytes in base64. */
@@ -185,6 +186,22 @@ describe('kept output pipes', () => {
   test('are made again when their names are removed', async () => {
     await run('rm -f /run/shellfleet/stdout /run/shellfleet/stderr');
     for (let i = 0; i < 3; i++) expect(await run('echo o; echo e >&2')).toMatchObject({ out: 'o\n', err: 'e\n' });
+  });
+
+  // Root sends signals from outside of the sandbox. No process is made there, so the pipes count as kept.
+  test.skipIf(!isRoot)('are opened again by a shell that a signal has led to its loop', async () => {
+    await using fresh = await openBox();
+    const { client, box } = fresh;
+    await client.run('V=1');
+    const keeper = (await box.container.inspect()).State.Pid;
+    const shell = Number(await readFile(`/proc/${keeper}/task/${keeper}/children`, 'utf8'));
+    for (let i = 0; i < 3; i++) {
+      expect((await client.run('echo "$V"')).out).toBe('1\n');
+      process.kill(shell, 'SIGURG');
+      await expect.poll(() => readdir(`/proc/${shell}/fd`)).not.toContain('246'); // which only the builtin holds
+      const next = await client.run('echo "$V"; echo err >&2', { timeoutMs: 2_000 });
+      expect(next).toMatchObject({ out: '1\n', err: 'err\n', state: 'kept' });
+    }
   });
 
   test('are given to a shell that a signal has ended between two commands', async () => {

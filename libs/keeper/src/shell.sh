@@ -498,7 +498,7 @@ __sf_stop() {
           ;;
       esac
       case $__sf_missed$__sf_trace$__sf_errexit:$__sf_line:${__sf_args-}$# in
-        :????????[.\;]:0) # a run token alone, in a shell in which nothing is out of the ordinary
+        :????????[.,\;]:0) # a run token alone, in a shell in which nothing is out of the ordinary
           __sf_token=${__sf_line%?}
           # The redirections are tried one after another, and stderr is opened before the command is parsed.
           command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
@@ -512,7 +512,7 @@ __sf_stop() {
           ;;
         *)
           __sf_odd=1 __sf_missed='' __sf_notes=same __sf_token=${__sf_line%% *} __sf_extra=''
-          __sf_token=${__sf_token%[.;]}
+          __sf_token=${__sf_token%[.,;]}
           case $__sf_line in *' '*) __sf_extra=${__sf_line#* } ;; esac
           case $__sf_extra in
             input*) __sf_input=$__sf_dir/input ;;
