@@ -189,7 +189,7 @@ describe.runIf(isRoot)('hosts with different policies', () => {
       labels: { team: 'build' },
       sealedWith,
     });
-    const placement = { policy: 'docker', priority: 0, labels: { team: 'build' }, sealedWith };
+    const placement = { policy: 'docker', labels: { team: 'build' }, sealedWith };
     expect(JSON.parse(state.placement ?? '')).toEqual(placement);
     await docker.remove(jobId);
     await host.add('session', { ...job?.data, policy: 'host' }, { jobId, removeOnComplete: true, removeOnFail: true });
