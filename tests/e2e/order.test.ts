@@ -71,6 +71,7 @@ describe('the order of a session', () => {
         runningCommandId: commands[index]?.id,
         background: [],
         start: 'cold',
+        way: 'builtin',
         coldReason: 'no-pool',
         image: inject('sessionImage'),
         imageDigest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-const COMPILERS = ['musl-gcc', 'cc', 'gcc', 'clang'];
+const COMPILERS = ['cc', 'gcc', 'clang'];
 const FLAGS = ['-std=gnu11', '-static', '-Os', '-Wall', '-Wextra'];
 const run = promisify(execFile);
 
