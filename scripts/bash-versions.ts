@@ -27,7 +27,7 @@ const VERSIONS: Version[] = [
     version: '5.1',
     suite: 'bullseye',
     packages: ['bash'],
-    // It saves that state whole, and names the bracket instead of the here-document inside it.
+    // bash 5.1 saves that state whole, and names the bracket where 5.2 names the here-document inside it.
     differs: ['a read-only local hides the global variable', 'an open here-document is found while extglob is on'],
   },
   { version: '5.3', suite: 'forky', packages: ['bash', 'libc6', 'libtinfo6'], differs: [] },
