@@ -23,6 +23,9 @@ import { encodeWireResult, fromWireResult, newResult, wireResultSchema } from '.
 
 // Input from outside either parses, or is refused with an error that names the field.
 
+// JSON writes -0 as 0: a value with -0 that was stored and read again counts as the same.
+expect.addEqualityTesters([(one, other) => (one === 0 && other === 0 ? true : undefined)]);
+
 const ID = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 const SPEC = {
   policy: { type: 'docker', readOnlyRootfs: true },
@@ -169,6 +172,7 @@ describe('input from outside', () => {
       [
         newResult({ outcome: 'success', exitCode: 0, reason: 'exited' }, { stdout: 'a', output: 'a' }),
         newResult(FAILED, { stdout: 'a', stderr: 'b', output: 'ba' }),
+        newResult(FAILED, { shell: { state: 'kept', epoch: -0 } }),
       ],
       (value) => {
         const parsed = wireResultSchema.safeParse(value);
