@@ -104,8 +104,12 @@ describe.each(boxes)('the directory of a keeper, as %s', (_, directory, options)
     const names = found.filter((name) => !isLink(name) && !['directory', 'mine'].includes(name));
     expect(links.filter((name) => name.startsWith('hard')).length > 0).toBe(directory.startsWith('/tmp'));
     expect(names).toEqual(expect.arrayContaining(['go', 'report', 'state', 'options', 'old', 'stdout', 'stderr']));
-    const descriptors = (await it.client.run('for fd in /proc/$$/fd/*; do echo $fd; done')).out.trim().split('\n');
-    expect(descriptors.length).toBeGreaterThan(14);
+    // The shell keeps the FIFOs of its last command open, and these may be made anew in the same way.
+    const { out } = await it.client.run(
+      `for fd in /proc/$$/fd/*; do case $(readlink $fd) in ${directory}/std*) ;; *) echo $fd; esac; done`,
+    );
+    const descriptors = out.trim().split('\n');
+    expect(descriptors.length).toBeGreaterThan(12);
     const every = [
       ...names.flatMap((name) => waysTo(directory, name)).flatMap(everything),
       ...links.flatMap((name) => throughLink(`/tmp/links/${name}`)),
