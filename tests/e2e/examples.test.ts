@@ -77,7 +77,7 @@ describe('the examples', () => {
 
   test.concurrent('grade patches of a model by hidden tests, and the command line continues', async ({ expect }) => {
     const directory = await mkdtemp(join(tmpdir(), 'batch-patches-'));
-    const { exitCode, stdout, stderr } = await runExample('batch-patches', ['--keep', directory, '--timeout', '4']);
+    const { exitCode, stdout, stderr } = await runExample('batch-patches', ['--keep', directory, '--timeout', '12']);
     expect(stderr).toBe('');
     const table = stdout.split('\n').slice(-6, -1);
     expect(table.map((row) => row.trim().split(/ {2,}/))).toEqual([

@@ -8,7 +8,7 @@ import { interrupt, living, newMachine, type UpMachine } from '../support/up-mac
 const WAIT = { timeout: 30_000, interval: 100 };
 
 // The tests run at the same time, because they mostly wait. Each has a machine of its own.
-describe.concurrent('up and down', { timeout: 120_000 }, () => {
+describe.concurrent('up and down', { timeout: 240_000 }, () => {
   test('`down` ends everything that `up --detach` has started', async () => {
     await using machine = await newMachine();
     await machine.run(['up', '--detach', '--slots', '2']);
@@ -73,7 +73,7 @@ describe.concurrent('up and down', { timeout: 120_000 }, () => {
   });
 });
 
-describe.concurrent('up while a fleet of another version runs', { timeout: 120_000 }, () => {
+describe.concurrent('up while a fleet of another version runs', { timeout: 240_000 }, () => {
   test('refuses while that fleet’s workers are used, and --replace waits for running commands', async ({ expect }) => {
     await using machine = await newMachine();
     await machine.run(['up', '--detach', '--slots', '1']);
