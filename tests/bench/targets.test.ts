@@ -51,6 +51,7 @@ describe('the targets', () => {
     const shellfleet = sampleRow(1, 3_000, 50, 50);
     const sessions = sampleSessions({ workerRssBytes: undefined });
     expect(checkTargets({ rows: { shellfleet }, sessions, extra: noExtra }).map(({ id }) => id)).toEqual([
+      'start-cold',
       'connections',
       'idle-memory',
     ]);
