@@ -7,6 +7,8 @@ import { startFleet, type TestFleet } from '../support/start-fleet.ts';
 // tests.
 
 const MOST_SLOWDOWN = 3;
+/** On busy processors the scheduler lets a process wait for some milliseconds, however fast its command is alone. */
+const SCHEDULED_WITHIN_MS = 10;
 const ROUNDS = 2;
 const ROUND_MS = 1_200;
 let stack: TestFleet;
@@ -18,7 +20,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 
 describe('a hostile command', () => {
   test.each(isRoot ? (['docker', 'bubblewrap', 'host'] as const) : (['docker'] as const))(
-    'slows other sessions at most threefold, in a %s session that forks and fills memory',
+    'slows other sessions at most threefold, or to 10 ms, in a %s session that forks and fills memory',
     async (policy) => {
       const abuser = await stack.fleet.session(`abuser-${policy}`, { policy, limits: { pids: 128 } });
       const other = await stack.fleet.session(`beside-${policy}`, { policy });
@@ -40,7 +42,7 @@ describe('a hostile command', () => {
       console.info(
         `p95 of another ${policy} session: ${p95(beside).toFixed(1)} ms, beside the abuse ${p95(during).toFixed(1)} ms (${during.length} commands)`,
       );
-      expect(p95(during)).toBeLessThan(MOST_SLOWDOWN * p95(beside));
+      expect(p95(during)).toBeLessThan(Math.max(SCHEDULED_WITHIN_MS, MOST_SLOWDOWN * p95(beside)));
       await Promise.all([abuser.close(), other.close()]);
     },
   );

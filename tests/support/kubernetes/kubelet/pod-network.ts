@@ -31,11 +31,11 @@ export async function makePodNetwork(
   // The engine lets containers choose their addresses only where the network's subnet was chosen too. A free subnet is
   // one that the engine has given a moment before.
   for (let attempt = 1; ; attempt += 1) {
-    const { Subnet, Gateway } = await findFreeSubnet(docker, options);
+    const subnet = await findFreeSubnet(docker, options);
     const made = await docker
-      .createNetwork({ ...options, IPAM: { Driver: 'default', Config: [{ Subnet, Gateway }] } })
+      .createNetwork({ ...options, IPAM: { Driver: 'default', Config: [{ ...subnet }] } })
       .catch((error: Error) => error);
-    if (!(made instanceof Error)) return describe(name, { Subnet, Gateway }, () => made.remove());
+    if (!(made instanceof Error)) return describe(name, subnet, () => made.remove());
     if (attempt === ATTEMPTS) throw made;
     await delay(50);
   }
@@ -59,14 +59,14 @@ async function findFreeSubnet(docker: Docker, options: Docker.NetworkCreateOptio
   return subnet;
 }
 
+/** Returns the network's subnet. An engine that has just made its own bridge names no gateway of it. */
 function subnetOf({ IPAM }: Docker.NetworkInspectInfo): Subnet {
-  return IPAM?.Config?.[0] as Subnet;
+  const [{ Subnet = '', Gateway } = {}] = (IPAM?.Config ?? []) as Partial<Subnet>[];
+  return { Subnet, Gateway: Gateway ?? addressIn(Subnet, 1) };
 }
 
 function describe(name: string, { Subnet, Gateway }: Subnet, remove: () => Promise<unknown>): PodNetwork {
-  const [base = '', bits] = Subnet.split('/');
-  const first = base.split('.').reduce((sum, part) => sum * 256 + Number(part), 0);
-  const size = 2 ** (32 - Number(bits));
+  const size = 2 ** (32 - Number(Subnet.split('/')[1]));
   let used = 1;
   return {
     name,
@@ -74,11 +74,17 @@ function describe(name: string, { Subnet, Gateway }: Subnet, remove: () => Promi
     nextAddress() {
       used += 1;
       if (used >= size - 1) throw new Error('the network of the Pods has no address left');
-      const address = first + used;
-      return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
+      return addressIn(Subnet, used);
     },
     async remove() {
       await remove();
     },
   };
+}
+
+/** Returns the address with this number in a network such as `172.17.0.0/16`. */
+function addressIn(subnet: string, number: number): string {
+  const [base = ''] = subnet.split('/');
+  const address = base.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) + number;
+  return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join('.');
 }
