@@ -20,7 +20,7 @@ afterAll(() => stack?.[Symbol.asyncDispose]());
 
 describe('a hostile command', () => {
   test.each(isRoot ? (['docker', 'bubblewrap', 'host'] as const) : (['docker'] as const))(
-    'slows other sessions at most threefold, or to 10 ms, in a %s session that forks and fills memory',
+    'slows others at most threefold, or to 10 ms, from a forking, memory-filling %s session',
     async (policy) => {
       const abuser = await stack.fleet.session(`abuser-${policy}`, { policy, limits: { pids: 128 } });
       const other = await stack.fleet.session(`beside-${policy}`, { policy });
