@@ -197,8 +197,9 @@ describe('kept output pipes', () => {
     const shell = Number(await readFile(`/proc/${keeper}/task/${keeper}/children`, 'utf8'));
     for (let i = 0; i < 3; i++) {
       expect((await client.run('echo "$V"')).out).toBe('1\n');
-      process.kill(shell, 'SIGURG');
-      await expect.poll(() => readdir(`/proc/${shell}/fd`)).not.toContain('246'); // which only the builtin holds
+      // Again and again, because the shell may not wait yet. Only the builtin holds that descriptor.
+      const interrupt = () => process.kill(shell, 'SIGURG') && readdir(`/proc/${shell}/fd`);
+      await expect.poll(interrupt).not.toContain('246');
       const next = await client.run('echo "$V"; echo err >&2', { timeoutMs: 2_000 });
       expect(next).toMatchObject({ out: '1\n', err: 'err\n', state: 'kept' });
     }
