@@ -4,11 +4,12 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { COMPILERS } from '@shellfleet/keeper/build';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { openBox, useBox } from '../support/shell-box.ts';
+import { openBox, type ShellBox, useBox } from '../support/shell-box.ts';
 
 /** Compiles a builtin that has the name of ours and does nothing. Resolves with the library's bytes in base64. */
 async function compileOther(): Promise<string> {
@@ -26,6 +27,12 @@ async function compileOther(): Promise<string> {
   const bytes = await readFile(join(directory, 'other.so'));
   await rm(directory, { recursive: true });
   return bytes.toString('base64');
+}
+
+/** Runs commands until they keep the pipes, for which the keeper's directory must not have changed lately. */
+async function keepPipes({ client }: ShellBox): Promise<void> {
+  await delay(100);
+  for (let i = 0; i < 3; i++) await client.run(':');
 }
 
 describe('the builtin', () => {
@@ -174,6 +181,20 @@ describe('kept output pipes', () => {
     const text = await run('printf "%01000000d" 0');
     expect(text).toMatchObject({ code: 0, err: '' });
     expect(text.stdout.length).toBe(1_000_000);
+  });
+
+  test('have no late output when a process takes the place of the forwarder', async () => {
+    await using limited = await openBox({ env: { SF_EGRESS: '/tmp/proxy' } });
+    const { client } = limited;
+    await client.run('mkfifo /tmp/never');
+    await keepPipes(limited);
+    // The first forwarder is replaced at once, and the second 100 ms after it began.
+    const killed = 'pkill -9 -x keeper; sleep 0.02; pkill -9 -x keeper';
+    const late = '{ read -t 0.03 _ <>/tmp/never; echo late >&2; } >/dev/null &';
+    const parent = await client.run(`x=$(${killed}; ${late}); for ((i = 0; i < 1000; i++)); do :; done`);
+    expect(parent.err).toBe('');
+    while (client.late.length === 0) expect(await client.run('echo mine')).toMatchObject({ out: 'mine\n', err: '' });
+    expect(client.late).toMatchObject([{ entryId: parent.entryId, text: 'late\n' }]);
   });
 
   test('hold megabytes of output without a new process', async () => {

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -66,7 +67,8 @@ int egress_open(void) {
   return 1;
 }
 
-int egress_is_on(void) { return own.path != 0; }
+// A forwarder that was killed counts until it is reaped, and no longer: another process must not take its place.
+int egress_processes(void) { return own.forwarder > 0 && !kill(own.forwarder, 0); }
 
 int egress_tick(void) {
   int status;

@@ -10,7 +10,8 @@ enum { EGRESS_PORT = 61080 }; // above the ports that the kernel gives to outgoi
 
 // Starts the forwarder if SF_EGRESS names the proxy's socket. Returns 0, with a message in the log, on failure.
 int egress_open(void);
-int egress_is_on(void);
+// Returns how many processes of the keeper's container the forwarder is: one, or none while it is away.
+int egress_processes(void);
 // Replaces a forwarder that has ended. Returns the milliseconds until the next call, or -1 if none is due.
 int egress_tick(void);
 

@@ -42,7 +42,7 @@ void process_limit_sweep(void) {
 static int is_short(void) {
   const uint64_t before = own.refused;
   const long now = cgroup_pids_current();
-  own.has_company = now > ALONE + egress_is_on();
+  own.has_company = now > ALONE + egress_processes();
   own.is_alone = now > 0 && !own.has_company;
   if (!own.has_company) return 0;
   own.refused = cgroup_pids_refused();
@@ -57,7 +57,7 @@ int process_limit_is_alone(void) { return own.is_alone; }
 
 int process_limit_counts_alone(void) {
   const long now = cgroup_pids_current();
-  return now > 0 && now <= ALONE + egress_is_on();
+  return now > 0 && now <= ALONE + egress_processes();
 }
 
 int process_limit_tick(Moment since) {
