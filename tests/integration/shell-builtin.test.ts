@@ -183,6 +183,27 @@ describe('kept output pipes', () => {
     expect(text.stdout.length).toBe(1_000_000);
   });
 
+  // No fork of these is the last that bash knows, because it hides those of substitutions.
+  test.each([
+    ['stdout', 'stderr has become non-blocking', 'x=$(dd if=/dev/null oflag=nonblock status=none >&2)', '>&2'],
+    ['stderr', 'stdout has become non-blocking', 'exec 7>&1; x=$(dd if=/dev/null oflag=nonblock status=none >&7)', ''],
+    ['stdout', 'stderr has become one for reading', 'exec 2</dev/stderr', '>&2'],
+    ['stderr', 'stdout has become one for reading', 'exec 1</dev/stdout', ''],
+  ] as const)('are opened again, also %s, when %s', async (other, _, script, to) => {
+    await keepPipes(it);
+    await run(`${script}; exec 7>&-`);
+    const { stdout, stderr, code } = await run(`printf "%01000000d" 0 ${to}`);
+    expect(code).toBe(0);
+    expect(stdout.length + stderr.length).toBe(1_000_000);
+    expect({ stdout, stderr }[other].length).toBe(0);
+  });
+
+  test('are opened again when stdin can no longer be read', async () => {
+    await keepPipes(it);
+    await run('exec 0>/dev/null');
+    expect(await run('cat')).toMatchObject({ code: 0, out: '', err: '' });
+  });
+
   test('have no late output when a process takes the place of the forwarder', async () => {
     await using limited = await openBox({ env: { SF_EGRESS: '/tmp/proxy' } });
     const { client } = limited;

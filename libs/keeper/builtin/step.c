@@ -36,6 +36,7 @@ static struct {
   int go, report; // -1: not open
   File go_file, report_file;
   File streams[3]; // what a script has been given
+  int flags[3]; // of these open files
   char token[TOKEN + 1];
   const char *exit_trap, *stop_trap; // those of the loop
 } own = {.go = -1, .report = -1};
@@ -136,6 +137,7 @@ static int give_stream(int number, int fd) {
     kernel_close(fd);
   }
   own.streams[number] = file_of(number);
+  own.flags[number] = kernel_flags(number);
   return own.streams[number].inode != 0;
 }
 
@@ -145,9 +147,11 @@ static int give_streams(void) {
          give_stream(2, open_in_directory("stderr", WRITE_ONLY));
 }
 
+// Returns whether the next command can go on with the streams. A command may have opened the same file for something
+// else (`exec 0>/dev/null`), and a program that is gone may have made it non-blocking.
 static int holds_streams(void) {
   for (int i = 0; i < 3; i++)
-    if (!is_file(i, own.streams[i])) return 0;
+    if (!is_file(i, own.streams[i]) || kernel_flags(i) != own.flags[i]) return 0;
   return 1;
 }
 

@@ -1,8 +1,9 @@
 // Output pipes that the shell keeps from one command to the next, because opening them again costs more than a short
 // command.
 //
-// KEEPERKEPT-1. Pipes are kept only if nothing but keeper and shell was there when the shell opened them, and no
-//     process was made since. So no other process can hold them, write to them later, or have changed them.
+// KEEPERKEPT-1. Pipes are kept only if nothing but keeper and shell was there when the shell opened them, and every
+//     process that was made since is gone. So no other process can hold them or write to them later. What one has
+//     changed (such as O_NONBLOCK) the builtin notices.
 // KEEPERKEPT-2. Where the kernel does not tell the number of the newest process, no pipes are kept.
 #ifndef KEPT_H
 #define KEPT_H
