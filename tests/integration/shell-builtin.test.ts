@@ -73,6 +73,7 @@ describe('the builtin', () => {
     ['works after break, continue and return', 'while :; do break 9; done; continue 5; return 3'],
     ['works after an error in an expansion', 'echo ${V!?}'],
     ['works after a nameref and a local of its variables', 'f() { local __sf_busy=x __sf_token=y; }; f'],
+    ['has few descriptors', 'ulimit -Sn 12'],
   ])('goes on when it %s', async (_, script) => {
     await it.client.restart();
     await run('V=1');
@@ -102,6 +103,17 @@ describe('the builtin', () => {
     const ran = await client.run('V=1; shopt -s extdebug; trap "false" DEBUG', { timeoutMs: 2_000 });
     expect(ran.state).toBe('lost');
     expect(await client.run('echo "$V"')).toMatchObject({ out: '\n', state: 'kept' });
+  });
+
+  test.each([
+    ['the builtin', {}],
+    ['the loop', { SF_LOOP: '1' }],
+  ])('%s replaces a shell that has no descriptor left, and the Result reports that', async (_, env) => {
+    await using full = await openBox({ env });
+    await keepPipes(full);
+    const filled = await full.client.run('V=1; ulimit -n 20; for fd in {3..19}; do eval "exec $fd</dev/null"; done');
+    expect(filled.state).toBe('lost');
+    expect(await full.client.run('echo "$V"')).toMatchObject({ out: '\n', state: 'kept' });
   });
 
   test('goes on when another builtin takes its name', async () => {

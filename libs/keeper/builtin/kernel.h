@@ -19,7 +19,7 @@ static inline long call(long number, long a, long b, long c) {
 #endif
 }
 
-enum { OPEN_FILES = 7 /* a resource with a limit */, KILL = 9 /* a signal */, INTERRUPTED = 4 /* an error */ };
+enum { KILL = 9 /* a signal */, INTERRUPTED = 4 /* an error */ };
 enum { AT_CWD = -100, READ_ONLY = 0, WRITE_ONLY = 1, CLOSE_ON_EXEC = 02000000, GET_FLAGS = 3, DUPLICATE_ABOVE = 1030 };
 
 // Each returns a negative number on failure.
@@ -30,7 +30,6 @@ static inline int kernel_close(int fd) { return call(__NR_close, fd, 0, 0); }
 static inline int kernel_copy(int from, int to) { return call(__NR_dup3, from, to, 0); }
 static inline int kernel_copy_above(int fd, int number) { return call(__NR_fcntl, fd, DUPLICATE_ABOVE, number); }
 static inline int kernel_stat(int fd, struct stat *status) { return call(__NR_fstat, fd, (long)status, 0); }
-static inline int kernel_limit(int resource, long *limits) { return call(__NR_getrlimit, resource, (long)limits, 0); }
 static inline int kernel_flags(int fd) { return call(__NR_fcntl, fd, GET_FLAGS, 0); }
 static inline int kernel_kill(int pid, int signal) { return call(__NR_kill, pid, signal, 0); }
 static inline int kernel_pid(void) { return call(__NR_getpid, 0, 0, 0); }
