@@ -73,6 +73,10 @@ describe('the builtin', () => {
     ['works after break, continue and return', 'while :; do break 9; done; continue 5; return 3'],
     ['works after an error in an expansion', 'echo ${V!?}'],
     ['works after a nameref and a local of its variables', 'f() { local __sf_busy=x __sf_token=y; }; f'],
+    ['works with variables that are read-only', 'declare -r __sf_busy __sf_token'],
+    ['works with variables that are numbers', 'declare -i __sf_busy __sf_token'],
+    ['works with variables that refer to others', 'unset -v __sf_busy; declare -n __sf_busy="A[1/0]"'],
+    ['works with variables of capital letters', 'declare -u __sf_busy __sf_token'],
     ['has few descriptors', 'ulimit -Sn 12'],
   ])('goes on when it %s', async (_, script) => {
     await it.client.restart();

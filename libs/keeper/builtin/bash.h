@@ -42,6 +42,7 @@ extern int number_of_args(void);
 extern void *find_shell_builtin(const char *name); // null: disabled
 extern char *get_string_value(const char *name);
 extern void *bind_variable(const char *name, const char *value, int flags);
+extern int unbind_variable_noref(const char *name); // also if it is read-only
 extern int source_file(const char *path, int has_arguments);
 
 #endif

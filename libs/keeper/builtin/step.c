@@ -174,6 +174,13 @@ static int can_open_files(void) {
   return fd >= 0;
 }
 
+// Sets a variable of the loop. First removes it, with all that `declare` may have made of it: read-only, a number, a
+// reference. Otherwise bash would print an error, or leave the builtin in the middle of a command.
+static void set_variable(const char *name, const char *value) {
+  unbind_variable_noref(name);
+  bind_variable(name, value, 0);
+}
+
 // Returns whether the loop has to handle the end of the command that ran.
 static int is_out_of_the_ordinary(void) {
   return terminating_signal || interrupt_state || exit_immediately_on_error || echo_command_at_execute ||
@@ -189,8 +196,8 @@ static int run(int code) {
   own.script[end + 1] = 0;
   last_command_exit_value = code; // the script's first `$?`
   own.is_running = 1;
-  bind_variable("__sf_token", own.token, 0);
-  bind_variable("__sf_busy", "1", 0);
+  set_variable("__sf_token", own.token);
+  set_variable("__sf_busy", "1");
   code = source_file(own.script, 0);
   pending_traps[URGENT] = 0; // it came too late for this command
   if (trapped_signal_received) run_pending_traps();
@@ -230,7 +237,7 @@ static void look_for_builtins(void) {
                                       "exit",    "export", "printf",  "read",    "return", "set",
                                       "shopt",   "test",   "trap",    "true",    "unset",  "."};
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-    if (!find_shell_builtin(names[i])) bind_variable("__sf_missing", "1", 0);
+    if (!find_shell_builtin(names[i])) set_variable("__sf_missing", "1");
 }
 
 static int leave_to_loop(int code, const char *variable, const char *value) {
@@ -238,9 +245,9 @@ static int leave_to_loop(int code, const char *variable, const char *value) {
   release_streams();
   forget_fifos();
   append_code(text, code);
-  bind_variable("__sf_rc", text, 0);
+  set_variable("__sf_rc", text);
   look_for_builtins();
-  if (variable) bind_variable(variable, value, 0);
+  if (variable) set_variable(variable, value);
   return 0;
 }
 
@@ -271,8 +278,8 @@ static int steps(int code) {
     const int is_held = mark != '.' && last_made_pid == last_pid && holds_streams();
     if (!is_held) release_streams();
     if (!has_fifos || is_out_of_the_ordinary()) return leave_to_loop(code, "__sf_back", "1");
-    bind_variable("__sf_token", "", 0);
-    bind_variable("__sf_busy", "", 0);
+    set_variable("__sf_token", "");
+    set_variable("__sf_busy", "");
     if (!report(code, is_held)) return give_up();
   }
 }
