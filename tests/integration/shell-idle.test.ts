@@ -1,4 +1,5 @@
 // Signals that reach a shell between two commands. The next command runs nevertheless, even one with its own directory.
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { type ImageName, type ShellBox, useBox } from '../support/shell-box.ts';
 
@@ -45,6 +46,21 @@ describe.each(images)('%s between two commands', (shell, image) => {
       state: 'kept',
     });
     expect(await it.client.run('trap - USR1; echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
+  });
+
+  test('keeps its state when it traps more signals than it may miss lines', async () => {
+    await it.client.run("V=1; m=0; trap 'm=$((m+1))' USR1");
+    const many = 'i=0; while [ $i -lt 40000 ]; do kill -USR1 $shell; i=$((i+1)); done';
+    await signal(it, ['USR1'], () => many);
+    const { out, state } = await it.client.run('trap - USR1; echo "$V $m"');
+    expect({ state, value: out.split(' ')[0] }).toEqual({ state: 'kept', value: '1' });
+    expect(Number(out.split(' ')[1])).toBeGreaterThan(100);
+  });
+
+  test('keeps its state when a time limit for `read` passes', async () => {
+    await it.client.run('V=1; TMOUT=0.002; set -- a'); // which bash gives to the loop
+    await delay(500);
+    expect(await it.client.run('set --; unset -v TMOUT; echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
   });
 
   test('re-executes itself after a trap that exits, and reports lost state', async () => {

@@ -465,12 +465,20 @@ __sf_stop() {
           __sf_token='' &&
           case $__sf_step$__sf_odd$__sf_missed$__sf_trace$__sf_errexit:${__sf_args-}$# in
             ,step:0) __sf_line='' ;;
-            *) command read -r __sf_line ;;
+            *)
+              case ${BASH_VERSION:+${TMOUT-}} in
+                '') command read -r __sf_line ;;
+                *) command read -r -t 99999999 __sf_line ;; # otherwise TMOUT would end it
+              esac
+              ;;
           esac
       } || {
         case $?:${#__sf_missed}:${BASH_VERSION-} in
           *:???:*) command kill -9 $$ ;;
-          *:0:* | 12[89]:* | 1[3-9]?:* | *:) ;; # a signal ends `read`: one that came late, or one that the user traps
+          # A signal ends `read`: one that came late, or one that the user traps. Of those there may be any number.
+          # dash and ash say 1.
+          12[89]:* | 1[3-9]?:* | 1:*:) __sf_missed='' ;;
+          *:0:* | *:) ;;
           *) # `enable -n`
             __sf_enable
             __sf_seen=builtins
