@@ -57,6 +57,13 @@ describe.each(images)('%s between two commands', (shell, image) => {
     expect(Number(out.split(' ')[1])).toBeGreaterThan(100);
   });
 
+  test('runs the next command when a process has stopped it', async () => {
+    await it.client.run('V=1');
+    await signal(it, ['STOP']);
+    const next = await it.client.run('echo "$V"', { timeoutMs: 2_000 });
+    expect(next).toMatchObject({ out: '1\n', state: 'kept', end: { reason: 'exited' } });
+  });
+
   test('keeps its state when a time limit for `read` passes', async () => {
     await it.client.run('V=1; TMOUT=0.002; set -- a'); // which bash gives to the loop
     await delay(500);

@@ -165,6 +165,7 @@ static int is_plain(const ShellRun *run) {
 // Makes sure of the processes, the shell and the output pipes. Returns whether the shell alone holds the pipes.
 static enum Refusal prepare_shell(const Header *header, const Start *start, int *has_kept) {
   const pid_t shell = shell_pid();
+  shell_continue();
   *has_kept = kept_look();
   if (!*has_kept) process_limit_make_room();
   reap_children(); // the shell may have died in this moment

@@ -313,6 +313,11 @@ int shell_read_report(Report *report) {
   return has_ended;
 }
 
+void shell_continue(void) {
+  siginfo_t info = {0};
+  if (own.pid > 0 && !waitid(P_PID, own.pid, &info, WSTOPPED | WNOHANG) && info.si_pid) kill(own.pid, SIGCONT);
+}
+
 void shell_interrupt(void) {
   if (own.pid > 0 && !own.is_leaving) kill(own.pid, SIGURG);
   if (own.pid > 0) kill(own.pid, SIGCONT); // a stopped shell could not come back

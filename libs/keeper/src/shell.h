@@ -36,6 +36,8 @@ int shell_holds_texts(int *were_given);
 void shell_run(const ShellRun *run);
 // Makes the shell run the user's EXIT trap and end.
 void shell_leave(void);
+// Lets a shell go on that a process has stopped between two commands. It would never read its next line.
+void shell_continue(void);
 // Signals the shell to stop the running command and return to the loop, unless it already returns.
 void shell_interrupt(void);
 void shell_kill(void);
