@@ -176,7 +176,7 @@ export function toLostResult(base: ResultBase, reason: LossReason): WireResult {
 /** Returns the `shell` field of a Result: whether its state was kept. One Result reports each loss (invariant 5). */
 export function describeShell(shell: SessionShell, end?: ShellEnd): WireResult['shell'] {
   const { epoch, reportedEpoch } = shell;
-  const isGone = shell.death !== undefined || (!shell.hasSandbox && epoch > 0);
+  const isGone = shell.death !== undefined || (shell.sandbox === undefined && epoch > 0);
   if (isGone) return { state: 'lost', reason: shell.lossReason, epoch };
   const isFresh = epoch !== reportedEpoch && Math.max(reportedEpoch, 1) !== epoch;
   if (isFresh) return { state: 'lost', reason: end?.shell.reason ?? shell.lossReason, epoch };

@@ -42,7 +42,8 @@ export class Announcements {
 
   #announce(type: EventType, more: { previousHostId?: string } = {}): Promise<void> {
     const { owner, logger } = this.#context;
-    const { epoch, ready, image, node } = this.#context.shell;
+    const { epoch, ready, image, sandbox } = this.#context.shell;
+    const node = sandbox?.node;
     this.#epoch = epoch;
     logger.info({ epoch }, type);
     return this.#store(ready ? 'ready' : 'starting', type, {
@@ -61,9 +62,10 @@ export class Announcements {
     waitsFor?: string,
   ): Promise<void> {
     const { mailbox, redaction } = this.#context;
-    const { epoch, epochBase, sandboxId = '', image, start, node } = this.#context.shell;
+    const { epoch, epochBase, image, start, sandbox } = this.#context.shell;
     const event = type === undefined ? undefined : { type, data: redaction.value(data) };
-    const sandbox = status === 'ready' ? sandboxId : '';
-    await mailbox.announce({ epoch, epochBase, status, sandbox, image, start, node, waitsFor }, event);
+    const id = status === 'ready' ? (sandbox?.id ?? '') : '';
+    const placed = { sandbox: id, node: sandbox?.node, waitsFor };
+    await mailbox.announce({ epoch, epochBase, status, image, start, ...placed }, event);
   }
 }

@@ -12,7 +12,7 @@ export function declareSession(
   return context.mailbox.declare(redis, {
     ...{ generation: context.generation, spec: adopted.spec, createdAt: adopted.createdAt, driven: adopted.driven },
     ...{ placementClass: job.placementClass, placement: toPlacementJson(placement) },
-    ...{ epoch: shell.epoch, epochBase: shell.epochBase, sandbox: shell.ready ? shell.sandboxId : undefined },
+    ...{ epoch: shell.epoch, epochBase: shell.epochBase, sandbox: shell.ready ? shell.sandbox?.id : undefined },
     running: run && { entry: run.entry, stored: run.stored },
   });
 }

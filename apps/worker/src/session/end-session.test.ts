@@ -8,7 +8,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function idleSession(mostIdleMs = Number.POSITIVE_INFINITY): SessionParts {
-  const shell = { hasSandbox: true, death: undefined, live: { connected: true }, openedAt: Date.now() };
+  const shell = { sandbox: { createdAt: Date.now() }, death: undefined, live: { connected: true } };
   const spec = { idleTimeoutMs: HOUR_MS / 2, maxLifetimeMs: 24 * HOUR_MS };
   const owner = { keys: { tenant: 't' } };
   const context = { spec, owner, mostIdleMs: (tenant: string) => (tenant === 't' ? mostIdleMs : 0) };

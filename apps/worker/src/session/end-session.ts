@@ -32,7 +32,8 @@ export async function waitOrGiveUp(parts: SessionParts): Promise<Step> {
 
 /** Connects again to a living shell over the network. Returns whether the session then looks again. */
 async function reconnectIdle({ shell, hosting, isMovable }: SessionParts): Promise<boolean> {
-  if (!isMovable || !shell.hasSandbox || shell.death !== undefined || shell.live?.connected === true) return false;
+  if (!isMovable || shell.sandbox === undefined) return false;
+  if (shell.death !== undefined || shell.live?.connected === true) return false;
   const hello = await shell.reconnect(AbortSignal.any([hosting.lost, hosting.unwanted]));
   return hello !== undefined || hosting.state !== 'serving';
 }
@@ -48,12 +49,13 @@ async function asks({ admission, context }: SessionParts): Promise<boolean> {
 
 /** Returns why an idle session is given up, else undefined. `activeAt` is its last use by `performance.now()`. */
 export function whyGiveUp({ shell, context }: SessionParts, activeAt: number): string | undefined {
-  if (!shell.hasSandbox) return 'nothing waits';
+  if (shell.sandbox === undefined) return 'nothing waits';
   if (shell.death !== undefined || shell.live?.connected !== true) return 'its container is gone';
   const idleTimeoutMs = idleTimeoutOf(context);
   if (performance.now() - activeAt >= idleTimeoutMs) return `it was idle for ${idleTimeoutMs} ms`;
   const { maxLifetimeMs } = context.spec;
-  return Date.now() - shell.openedAt >= maxLifetimeMs ? `it reached its lifetime of ${maxLifetimeMs} ms` : undefined;
+  const livesForMs = Date.now() - shell.sandbox.createdAt;
+  return livesForMs >= maxLifetimeMs ? `it reached its lifetime of ${maxLifetimeMs} ms` : undefined;
 }
 
 /** Returns the idle time of the spec, or that of the session's tenant if it is shorter. */
@@ -65,7 +67,7 @@ function idleTimeoutOf({ spec, owner, mostIdleMs }: SessionParts['context']): nu
 export async function giveUp(parts: SessionParts, why: string, isStopping: () => boolean): Promise<boolean> {
   const { shell, context } = parts;
   const { mailbox, logger, delegation } = context;
-  const hadShell = shell.hasSandbox;
+  const hadShell = shell.sandbox !== undefined;
   const head = hadShell ? await mailbox.peek() : undefined;
   if (head?.runnable === true && !isStopping()) return false;
   const started = await delegation.withdraw();
@@ -109,7 +111,7 @@ export async function leaveInQueue(parts: SessionParts): Promise<void> {
   const { context, shell, job, lease } = parts;
   const { mailbox, logger } = context;
   // A session in which nothing waits needs no host.
-  if (!shell.hasSandbox && (await giveUp(parts, 'nothing waits', () => false))) return;
+  if (shell.sandbox === undefined && (await giveUp(parts, 'nothing waits', () => false))) return;
   const wasLost = shell.death !== undefined && shell.epoch > 0;
   await shell.abandon();
   const event = wasLost ? { type: 'session.lost' as const, data: { reason: shell.lossReason } } : undefined;

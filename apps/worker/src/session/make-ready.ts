@@ -22,7 +22,7 @@ export function makeReady(parts: SessionParts, leaving?: AbortSignal, entry?: En
   if (traces === undefined || shell.ready) return openUntilReady(parts, leaving);
   const describeOpened = () => ({
     [ATTRIBUTES.sessionStart]: shell.start,
-    [ATTRIBUTES.containerId]: shell.containerId,
+    [ATTRIBUTES.containerId]: shell.sandbox?.containerId,
   });
   return traces.open(entry && traceOf(entry, context), describeOpened, () => openUntilReady(parts, leaving));
 }
@@ -32,7 +32,7 @@ async function openUntilReady(parts: SessionParts, leaving?: AbortSignal): Promi
   const from = Date.now();
   const signal = AbortSignal.any([hosting.lost, hosting.unwanted, ...(leaving === undefined ? [] : [leaving])]);
   const opens = !shell.hasState;
-  if (!shell.hasSandbox) await announcements.starting();
+  if (shell.sandbox === undefined) await announcements.starting();
   for (;;) {
     try {
       refuseForbiddenStartup(parts);
@@ -68,7 +68,7 @@ async function tellWaits({ context, shell, announcements }: SessionParts, open: 
   if (!isMovable(context.spec.policy.type)) return open();
   let told: string | undefined;
   const tell = async () => {
-    const words = shell.waitsFor;
+    const words = shell.sandbox?.waitsFor?.();
     if (words !== told) await announcements.waits(words);
     told = words;
   };

@@ -1,8 +1,11 @@
-/** Begin and end of an opening of a shell, and of the pulls of its image, by the clock of the host. */
-export interface ShellOpening {
+export interface Interval {
   from: number;
   to: number;
-  pull?: { from: number; to: number } | undefined;
+}
+
+/** Begin and end of an opening of a shell, and of the pulls of its image, by the clock of the host. */
+export interface ShellOpening extends Interval {
+  pull?: Interval | undefined;
 }
 
 /** ShellOpening of a shell that this host has not opened. */

@@ -1,36 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { abortable } from '@shellfleet/concurrency';
-import {
-  type ColdReason,
-  type Outcome,
-  type PolicyName,
-  type ResolvedSessionSpec,
-  ShellfleetError,
-  SPANS,
-} from '@shellfleet/protocol';
-import type { SessionEgress } from '../egress/session-egress.ts';
-import type { TenantUses } from '../host/tenant-use.ts';
-import type { Logger } from '../log/logger.ts';
-import type { SessionRedaction } from '../redaction/session-redaction.ts';
+import { type ColdReason, type Outcome, ShellfleetError, SPANS } from '@shellfleet/protocol';
 import { describeDeath } from '../sandbox/describe-death.ts';
 import { removeSandbox, sandboxFields } from '../sandbox/remove-sandbox.ts';
-import {
-  MissingImage,
-  type Sandbox,
-  type SandboxDeath,
-  type Sandboxes,
-  type SandboxImage,
-  type SessionRef,
-} from '../sandbox/sandbox.ts';
-import type { SessionTraces } from '../tracing/session-traces.ts';
+import type { Sandbox, SandboxDeath, SandboxImage } from '../sandbox/sandbox.ts';
+import { traceStep } from '../tracing/session-traces.ts';
 import { connectShell } from './connect-shell.ts';
+import { createInTurn } from './create-in-turn.ts';
 import { FencedOff } from './keeper-connection.ts';
-import { NEVER_OPENED, type ShellOpening } from './opening.ts';
-import type { WarmPools } from './pool/warm-pools.ts';
+import { type Interval, NEVER_OPENED, type ShellOpening } from './opening.ts';
 import type { WarmShell } from './pool/warm-shell.ts';
 import { prepareShell } from './prepare-shell.ts';
-import type { Shell, ShellEvents, ShellHello } from './shell.ts';
-import type { ShellTerminals } from './shell-terminals.ts';
+import type { SessionShellDeps } from './session-shell-deps.ts';
+import type { Shell, ShellHello } from './shell.ts';
 
 // The shell of one session on this host: its sandbox, the connection to it, and the count of shells so far.
 // EPOCH-1. The epoch counts shells over all sandboxes of the session: `epochBase` plus the keeper's number.
@@ -52,45 +33,9 @@ const HAND_OVER_MS = 2_000;
 const DEATH_REPORT_MS = 500;
 /** Time for the keeper to reply with a directory, which it reads from the kernel's memory. */
 const DIRECTORY_WITHIN_MS = 10_000;
-/** Most pulls for one opening. A new image may be removed again before it is used. */
-const MOST_PULLS = 3;
 
-export interface SessionShellDeps {
-  ref: SessionRef;
-  spec: ResolvedSessionSpec;
-  redaction: SessionRedaction;
-  fence: number;
-  sandboxes: Pick<Sandboxes, 'create' | 'pull'>;
-  uses: Pick<TenantUses, 'begin' | 'end'>;
-  pools: Pick<WarmPools, 'take' | 'tend'>;
-  /** Proxy of the session's network, if that is limited. */
-  egress?: SessionEgress | undefined;
-  /** Limits how many sandboxes this host starts at a time. Too many delay each other. */
-  limitOpening<T>(policy: PolicyName, open: () => Promise<T>): Promise<T>;
-  /** Traces the steps of an opening, if this host traces. */
-  traces?: Pick<SessionTraces, 'step'> | undefined;
-  logger: Logger;
-  /** Keeps a sandbox for a post-mortem, and returns whether it could. Without it, the sandbox is removed. */
-  keep?(sandbox: Sandbox, reason: string): Promise<boolean>;
-  onLate: ShellEvents['onLate'];
-  /** Reports that the sandbox is given up, so no more late output comes from it. */
-  onAbandoned(): void;
-  /** Reports that the shell ended while no entry of the mailbox ran. */
-  onGone(): void;
-  /** Reports a new connection or, without terminals, that the sandbox is gone. */
-  onConnected(terminals: ShellTerminals | undefined): Promise<void>;
-  /** Set for a sandbox that any worker can reach, which may be the next owner's. */
-  movable?: MovableDeps;
-}
-
-interface MovableDeps {
-  /** Aborts when this host has lost the session, or leaves it as it is. */
-  lost: AbortSignal;
-  /** Reports that another worker has claimed the keeper under a higher fence. */
-  onFencedOff(): void;
-  /** Waits until the lease is held, so that the sandbox may be removed. Resolves to false when it is lost. */
-  mayRemove(): Promise<boolean>;
-}
+/** What others may know of the sandbox. */
+type SandboxFacts = Pick<Sandbox, 'id' | 'containerId' | 'node' | 'createdAt' | 'waitsFor'>;
 
 export class SessionShell {
   readonly #deps: SessionShellDeps;
@@ -172,22 +117,9 @@ export class SessionShell {
     return this.#preparedShellNumber;
   }
 
-  get containerId(): string | undefined {
-    return this.#sandbox?.containerId;
-  }
-
-  /** What the start of the sandbox waits for, in the words of the cluster. */
-  get waitsFor(): string | undefined {
-    return this.#sandbox?.waitsFor?.();
-  }
-
-  /** Node of the cluster that has the sandbox, where there is one. */
-  get node(): string | undefined {
-    return this.#sandbox?.node;
-  }
-
-  get sandboxId(): string | undefined {
-    return this.#sandbox?.id;
+  /** The sandbox, which may have died. */
+  get sandbox(): SandboxFacts | undefined {
+    return this.#sandbox;
   }
 
   /** Image of the sandbox, or of the last one. A new sandbox has the same, if the host still has it. */
@@ -214,15 +146,6 @@ export class SessionShell {
   /** Whether a sandbox that this host did not open is connected for the first time. */
   get isBeingAdopted(): boolean {
     return this.#sandbox !== undefined && this.#start === undefined && this.#live === undefined;
-  }
-
-  get hasSandbox(): boolean {
-    return this.#sandbox !== undefined;
-  }
-
-  /** Time when the sandbox was created, also by an earlier process of this worker. */
-  get openedAt(): number {
-    return this.#sandbox?.createdAt ?? Date.now();
   }
 
   get death(): SandboxDeath | undefined {
@@ -275,7 +198,7 @@ export class SessionShell {
     this.#refuseIfLeft();
     if (this.#sandbox === undefined) await this.#open(signal);
     if (this.#preparedShellNumber !== this.#shellNumber)
-      await this.#step(SPANS.prepareShell, () => this.#prepare(signal));
+      await traceStep(this.#deps.traces, SPANS.prepareShell, () => this.#prepare(signal));
   }
 
   /** Prepares the shell (EPOCH-2). Throws when another, unprepared shell replaces it in the meantime. */
@@ -400,15 +323,15 @@ export class SessionShell {
 
   /** Takes a ready shell of a pool. Returns false, with the reason in `start`, when there is none for this session. */
   async #openWarm(): Promise<boolean> {
-    const { pools, ref, spec, uses } = this.#deps;
-    const taken = await this.#step(SPANS.takeWarm, () => pools.take(ref, spec, this.#image));
+    const { pools, ref, spec, traces, uses } = this.#deps;
+    const taken = await traceStep(traces, SPANS.takeWarm, () => pools.take(ref, spec, this.#image));
     this.#start = taken.type === 'warm' ? 'warm' : taken.reason;
     if (taken.type === 'cold') return false;
     this.#hold(taken.sandbox);
     // What the sandbox used while it waited is not the tenant's.
     await uses.begin(ref.tenant, taken.sandbox, { isAdopted: true });
     try {
-      const shell = await this.#step(SPANS.connectKeeper, () => this.#handOver(taken.sandbox, taken.shell));
+      const shell = await traceStep(traces, SPANS.connectKeeper, () => this.#handOver(taken.sandbox, taken.shell));
       this.#refuseIfLeft(shell);
       this.#use(shell);
       return true;
@@ -425,57 +348,24 @@ export class SessionShell {
     return shell.handOver(this.#deps.fence, { deadlineMs: HAND_OVER_MS, onMessage: this.#reporterOf(sandbox) });
   }
 
-  #step<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const { traces } = this.#deps;
-    return traces === undefined ? work() : traces.step(name, work);
-  }
-
-  /** Queueing does not use up startupTimeoutMs, which begins with the start of the container. */
+  /** Creates the sandbox and connects to it. */
   async #create(signal: AbortSignal): Promise<void> {
     this.#pull = undefined;
-    for (let pulls = 0; ; pulls++) {
-      try {
-        return await this.#openInTurn(signal);
-      } catch (error) {
-        if (!(error instanceof MissingImage) || pulls === MOST_PULLS) throw error;
-        // Outside the limit, so that a slow registry delays no other session.
-        const from = Date.now();
-        const pull = () => this.#deps.sandboxes.pull(error.image, signal);
-        await this.#step(SPANS.pullImage, pull).finally(() => this.#recordPull(from));
-      }
-    }
+    const connect = (sandbox: Sandbox) => this.#connectNew(sandbox, signal);
+    const onPulled = (pull: Interval) => {
+      this.#pull = { from: this.#pull?.from ?? pull.from, to: pull.to };
+    };
+    await createInTurn(this.#deps, { image: this.#image, signal, connect, onPulled });
   }
 
-  #recordPull(from: number): void {
-    this.#pull = { from: this.#pull?.from ?? from, to: Date.now() };
-  }
-
-  /** Opens the sandbox when its turn has come. The turns of Pods may never come, so an abort ends the wait for one. */
-  async #openInTurn(signal: AbortSignal): Promise<void> {
-    const turn = Promise.withResolvers<void>();
-    const opening = this.#deps.limitOpening(this.#deps.spec.policy.type, () => {
-      turn.resolve();
-      return this.#openNow(signal);
-    });
-    if (this.#deps.movable !== undefined) {
-      // After an abort, the opening fails when its turn comes, and nobody waits for it.
-      opening.catch(() => {});
-      await abortable(turn.promise, signal);
-    }
-    return opening;
-  }
-
-  async #openNow(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    const { ref, spec, sandboxes } = this.#deps;
-    const create = () => sandboxes.create(ref, spec, { signal, image: this.#image });
-    const sandbox = await this.#step(SPANS.createSandbox, create);
+  async #connectNew(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+    const { ref, spec, traces, uses } = this.#deps;
     this.#hold(sandbox);
-    await this.#deps.uses.begin(ref.tenant, sandbox, { isAdopted: false });
+    await uses.begin(ref.tenant, sandbox, { isAdopted: false });
     try {
       await this.#offerEgress(sandbox);
       const connect = () => this.#connect(sandbox, spec.startupTimeoutMs, { start: true, signal });
-      await this.#step(SPANS.connectKeeper, connect);
+      await traceStep(traces, SPANS.connectKeeper, connect);
     } catch (error) {
       await this.abandon();
       throw error;

@@ -206,3 +206,12 @@ function describe(span: Span, result: WireResult): Span {
   if (NO_ERRORS.includes(outcome)) return span;
   return fail(span, outcome === 'error' ? result.error.code : outcome);
 }
+
+/** Runs a step of an opening, inside a span if this host traces. */
+export function traceStep<T>(
+  traces: Pick<SessionTraces, 'step'> | undefined,
+  name: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  return traces === undefined ? work() : traces.step(name, work);
+}

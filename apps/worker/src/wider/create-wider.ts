@@ -66,7 +66,7 @@ async function runInWider(
   const { shell } = session;
   const { session: id } = session.owner.keys;
   refuseUnsafe(payload, id);
-  const { sandboxId } = shell;
+  const sandboxId = shell.sandbox?.id;
   if (sandboxId === undefined) throw new Error('the session has no sandbox');
   const cwd = payload.cwd ?? (await shell.directory());
   if (cwd === undefined) throw noDirectory(id);
