@@ -131,11 +131,18 @@ describe('the place of a waiting session', () => {
 
   test('counts the sessions with labels that the hosts have, and no others', async () => {
     const host = await startHost('h1');
-    await add('a', 'plain');
-    await add('a', 'labelled', { hosts: { gpu: 'yes' } });
-    await add('b', 'labelled', { hosts: { gpu: 'yes' } });
-    await add('b', 'elsewhere', { hosts: { gpu: 'no' } });
-    await add('a', 'last');
+    const added: [string, string, Partial<Placement>?][] = [
+      ['a', 'plain'],
+      ['a', 'labelled', { hosts: { gpu: 'yes' } }],
+      ['b', 'labelled', { hosts: { gpu: 'yes' } }],
+      ['b', 'elsewhere', { hosts: { gpu: 'no' } }],
+      ['a', 'last'],
+    ];
+    for (const session of added) {
+      await add(...session);
+      // Sessions of two classes that came in the same millisecond have no order between them.
+      await delay(2);
+    }
     await host.publishDemand();
     expect(await placesOf('a', ['plain', 'last'])).toMatchObject([
       { position: 1, length: 4 },
