@@ -1,9 +1,5 @@
 import type { Wait } from '@shellfleet/protocol';
-
-export interface Interval {
-  from: number;
-  to: number;
-}
+import type { Interval } from '../shell/opening.ts';
 
 /** A possible cause of a wait. Of two causes at the same time, the first one in a list counts. */
 export type Cause = Interval & { wait: Wait };
