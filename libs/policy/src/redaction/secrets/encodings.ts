@@ -41,7 +41,10 @@ function base64Cores(value: string): string[] {
   return [...cores, ...cores.map((core) => core.replaceAll('+', '-').replaceAll('/', '_'))];
 }
 
-/** Quotes for JSON (with and without escapes of '/' and non-ASCII), for C, Go and Python strings, and for shells. */
+/**
+ * Quotes for JSON (with and without escapes of '/' and non-ASCII), for C, Go and Python strings, for shells, and for
+ * CSV, SQL and YAML.
+ */
 function quoted(value: string): string[] {
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replace(/[\x7f-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
@@ -56,6 +59,10 @@ function quoted(value: string): string[] {
     json.replaceAll('\\"', '"').replaceAll("'", "\\'"),
     value.replaceAll("'", `'\\''`),
     value.replaceAll("'", `'"'"'`),
+    // dash and busybox ash put adjacent quotes into one pair of double quotes.
+    value.replace(/'+/g, (quotes) => `'"${quotes}"'`),
+    value.replaceAll("'", "''"),
+    value.replaceAll('"', '""'),
     value.replace(/["$`\\]/g, (character) => `\\${character}`),
     backslashed,
     // The replacement is a function, because `$'` in a replacement string means the text after the match.

@@ -38,6 +38,9 @@ describe('a secret in escaped form', () => {
     ['ascii of Python', 'clé密碼🔑-it', String.raw`'cl\xe9\u5bc6\u78bc\U0001f511-it'`],
     ['Node', 'esc\x1bape-\x7fsecret', String.raw`{ a: 'esc\x1Bape-\x7Fsecret' }`],
     ['dash', "it's-secret-val", `'it'"'"'s-secret-val'`],
+    ['dash and busybox ash, several quotes in a row', "p'a''ss'''word", `S='p'"'"'a'"''"'ss'"'''"'word'`],
+    ['SQL and YAML', "it's-secret-val", `'it''s-secret-val'`],
+    ['CSV', 'say-"secret"-val', '"say-""secret""-val"'],
     ['a trace of bash', "it's-secret-val", String.raw`+ : 'it'\''s-secret-val'`],
   ])('is found as written by %s', (_name, secret, text) => {
     expect(isFound(secret, text)).toBe(true);
