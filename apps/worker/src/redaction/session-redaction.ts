@@ -8,6 +8,8 @@ import type { CreateRedactor } from '../output/redactor.ts';
 /** Redacts texts that leave a session's shell: output by `createRedactor`, others by `text` or `value`. */
 export interface SessionRedaction {
   createRedactor: CreateRedactor;
+  /** Creates a redactor for a text that is cut and then shown in a message. It redacts as `text` does. */
+  createMessageRedactor: CreateRedactor;
   text(text: string): string;
   value<T>(value: T): T;
   warnings: readonly RedactionWarning[];
@@ -30,6 +32,7 @@ export function createSessionRedaction(
   };
   return {
     createRedactor: (options) => ofOutput.redactor(options),
+    createMessageRedactor: (options) => compiled.redactor(options),
     text,
     value: <T>(value: T) => mapStrings(value, text) as T,
     warnings: compiled.warnings,

@@ -11,12 +11,13 @@ const TOKEN = 'correct-horse-battery-staple';
 async function shown(
   command: string,
   redaction: { type: string; strategy: 'block' | 'redact' }[] = [],
+  redactFormats = true,
 ): Promise<string> {
   const told = Buffer.from(command).subarray(0, 511).toString();
   const shell = { background: async () => [{ pid: 7, command: told }] } as unknown as Shell;
   const keys = sessionKeys('ns', 't', 's');
   const of = createSessionRedaction(
-    { redaction, secrets: { TOKEN }, redactFormats: true },
+    { redaction, secrets: { TOKEN }, redactFormats },
     keys,
     createSealer([createSealKey()]),
   );
@@ -31,6 +32,12 @@ describe('the list of background processes', () => {
 
   test('redacts a command line before it is cut', async () => {
     expect(await shown(`run ${TOKEN} ${'x'.repeat(300)}`)).toBe(`run [REDACTED_SECRET] ${'x'.repeat(178)}…`);
+  });
+
+  test('redacts tokens by format in lines of any length, although the output keeps them', async () => {
+    const token = `ghp_${'aB3dE5gH7j'.repeat(4).slice(0, 36)}`;
+    for (const length of [0, 600])
+      expect(await shown(`run ${token} ${'x'.repeat(length)}`, [], false)).toMatch(/^run \[REDACTED_GITHUB_TOKEN\] /);
   });
 
   test('shows no part of a secret that the keeper has cut', async () => {

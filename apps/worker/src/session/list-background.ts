@@ -32,7 +32,7 @@ function show(command: string, redaction: SessionRedaction): string {
   const bytes = Buffer.from(command);
   if (bytes.length < CUT_FROM_BYTES) return cut(redaction.text(command));
   // The line may be cut inside a secret, so only text that no continuation can change is shown.
-  const redactor = redaction.createRedactor({});
+  const redactor = redaction.createMessageRedactor({});
   const settled = redactor.push(bytes).toString();
   return redactor.blocked === undefined ? cut(`${settled}…`) : redaction.text(command);
 }

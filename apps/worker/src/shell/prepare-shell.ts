@@ -71,7 +71,7 @@ async function runOwn(
   signal?.addEventListener('abort', stop, { once: true });
   // The end of its output, for an error message.
   const texts = { maxBytes: 4_096, maxLines: 100, keep: 'tail', encoding: 'utf8' } as const;
-  const clean = new CleanOutput({ createRedactor: redaction.createRedactor, texts });
+  const clean = new CleanOutput({ createRedactor: redaction.createMessageRedactor, texts });
   const running = live.start(
     { type: 'command', entryId, ...start },
     {
