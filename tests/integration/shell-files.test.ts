@@ -275,6 +275,20 @@ describe('file operations on a full file system', () => {
       ],
     ],
     [
+      'a file whose second part of three does not fit',
+      (data) => [
+        { type: 'write', path: '/dev/shm/d/.up', offset: 0, data: Buffer.from('1'), truncate: true, parents: true },
+        { type: 'write', path: '/dev/shm/d/.up', offset: 1, data },
+        {
+          type: 'write',
+          path: '/dev/shm/d/.up',
+          offset: 1 + data.length,
+          data: Buffer.from('3'),
+          renameTo: '/dev/shm/d/target',
+        },
+      ],
+    ],
+    [
       'one of many small files',
       (content) => [
         { type: 'unpack', path: '/dev/shm/d', entries: [{ kind: 'file', name: 'target', mode: 0o644, content }] },

@@ -112,7 +112,8 @@ static int write_range(const FileOperation *file) {
   error = write_all(fd, file->data, file->data_bytes);
   if (!error && file->rename_to[0]) error = put_in_place(file, fd, &place, exists && S_ISREG(old.st_mode) ? &old : 0);
   if (close(fd) && !error) error = errno; // some file systems report only here that there was no room
-  if (error && file->rename_to[0]) unlinkat(place.directory, place.name, 0);
+  // Nobody continues a file after a failed part, and on a full disk its parts would keep it full.
+  if (error) unlinkat(place.directory, place.name, 0);
   return error;
 }
 
