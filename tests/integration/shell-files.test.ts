@@ -4,7 +4,7 @@ import { parseFileRecords, parsePackedFiles } from '@shellfleet/keeper';
 import type { KeeperFileOperation } from '@shellfleet/worker/shell';
 import { ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { type BoxOptions, host, useBox } from '../support/shell-box.ts';
+import { type BoxOptions, host, openBox, useBox } from '../support/shell-box.ts';
 import { ShellClient } from '../support/shell-client.ts';
 
 const boxes: [string, BoxOptions][] = [
@@ -310,5 +310,17 @@ describe('file operations on a full file system', () => {
     const after = await it.client.file({ type: 'read', path: '/dev/shm/d/target', offset: 0, length: 100 });
     expect([after.code, after.out]).toEqual([0, before.out]);
     expect((await it.client.run('ls -A /dev/shm/d')).out).toBe('target\n');
+  });
+});
+
+describe('a file operation beside a command that fills the limit of processes', () => {
+  test('fails with that reason, and works when the command has ended', async () => {
+    await using it = await openBox({ pids: 64 });
+    const script = 'for i in $(seq 100); do sleep 300 & done';
+    const filling = it.client.run(script, { timeoutMs: 5_000, killGraceMs: 600 });
+    const failure = async () => (await it.client.file({ type: 'stat', path: '/' })).failure;
+    await expect.poll(failure, { timeout: 4_000 }).toBe('no-process');
+    await filling;
+    expect(await failure()).toBeUndefined();
   });
 });

@@ -141,6 +141,10 @@ const FAILURES: Record<FileFailure, { code: ConstructorParameters<typeof Shellfl
   'too-large': { code: 'FILE_TOO_LARGE', what: 'is too large' },
   'no-space': { code: 'FILE_TOO_LARGE', what: 'does not fit: the sandbox has no space left' },
   'too-slow': { code: 'FILE_DENIED', what: 'took too long, so it was stopped' },
+  'no-process': {
+    code: 'FILE_DENIED',
+    what: 'could not be used: the sandbox has as many processes as limits.pids allows',
+  },
   'parts-missing': {
     code: 'CONTAINER_LOST',
     what: 'was not written: the sandbox was replaced meanwhile, with the parts that were there. Write it again',

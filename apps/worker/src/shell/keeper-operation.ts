@@ -38,6 +38,8 @@ export type FileFailure =
   | 'too-large'
   | 'no-space'
   | 'too-slow'
+  /** The processes of the sandbox have reached their limit. */
+  | 'no-process'
   /** The previous parts of the file are missing, because they went to another sandbox. */
   | 'parts-missing'
   /** A symbolic link is on the path and is not followed. */
@@ -48,6 +50,7 @@ export type FileFailure =
 const fileFailures = new Map<number, FileFailure>([
   [1, 'denied'],
   [2, 'not-found'],
+  [11, 'no-process'],
   [13, 'denied'],
   [17, 'is-directory'],
   [20, 'path-invalid'],
