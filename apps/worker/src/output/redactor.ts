@@ -34,7 +34,8 @@ export function addCounts(
 ): Readonly<Record<string, number>> {
   if (isEmpty(a) && isEmpty(b)) return NONE;
   const sum = { ...a };
-  for (const [type, count] of Object.entries(b)) sum[type] = (sum[type] ?? 0) + count;
+  // A rule may be called `constructor`, which every object has.
+  for (const [type, count] of Object.entries(b)) sum[type] = (Object.hasOwn(a, type) ? (a[type] ?? 0) : 0) + count;
   return sum;
 }
 

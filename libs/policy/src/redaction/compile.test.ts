@@ -101,6 +101,11 @@ describe('the text of each strategy', () => {
     );
   });
 
+  test.each(['constructor', 'toString', 'valueOf'])('masks the findings of a rule that is called %s', (type) => {
+    const rules: RedactionRule[] = [{ type, strategy: 'mask', pattern: 'key-[0-9]+' }];
+    expect(redact(rules, 'a key-12345678 b')).toMatchObject({ text: 'a ****5678 b', counts: { [type]: 1 } });
+  });
+
   test('has equal hashes for equal values under one key, and other hashes under another', () => {
     const rules: RedactionRule[] = [{ type: 'ip', strategy: 'hash' }];
     const [first, second] = redact(rules, '10.0.0.1 10.0.0.1').text.split(' ');

@@ -26,7 +26,8 @@ function shortHash(found: Uint8Array, hashKey: Uint8Array): string {
 }
 
 function maskOf(type: string, text: string): string {
-  const mask = MASKS[type]?.(text);
+  // A rule may be called `constructor`, which every object has.
+  const mask = Object.hasOwn(MASKS, type) ? MASKS[type]?.(text) : undefined;
   if (mask !== undefined) return mask;
   const characters = [...text];
   return characters.length <= 4 ? '****' : `****${characters.slice(-4).join('')}`;
@@ -34,7 +35,6 @@ function maskOf(type: string, text: string): string {
 
 /** Masks that show enough to distinguish two values. A mask returns undefined for a text of another shape. */
 const MASKS: Record<string, ((text: string) => string | undefined) | undefined> = {
-  __proto__: undefined,
   email(text) {
     const at = text.lastIndexOf('@');
     const dot = text.lastIndexOf('.');
