@@ -18,12 +18,12 @@ export const flag = (text: string) =>
     .transform((value) => value === '' || value === 'true')
     .meta({ description: text });
 
-/** Seconds in `Prefer: wait=…`, as milliseconds. Other preferences are ignored. */
+/** Seconds in `Prefer: wait=…`, as milliseconds, in every form of RFC 7240. Other preferences are ignored. */
 export const prefer = z
   .string()
   .optional()
   .transform((text) => {
-    const seconds = /(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])/.exec(text ?? '')?.[1];
+    const seconds = /(?:^|[,;\s])wait\s*=\s*("?)(\d{1,6})\1(?:$|[,;\s])/i.exec(text ?? '')?.[2];
     return seconds === undefined ? undefined : Math.min(Number(seconds), LONGEST_WAIT_S) * 1_000;
   })
   .meta({ description: `\`wait=N\`: waits up to N seconds for the end, at most ${LONGEST_WAIT_S}.` });
