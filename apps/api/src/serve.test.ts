@@ -56,13 +56,19 @@ async function start(
 const get = (path: string, headers: Record<string, string> = {}, token = 'all') =>
   fetch(`${url}${path}`, { headers: { ...(token === '' ? {} : { authorization: `Bearer ${token}` }), ...headers } });
 
-/** Sends a request whose Host is not that of its address. */
-async function statusFor(host: string): Promise<string> {
+/** Sends bytes on a connection of their own, and returns everything that the server sends until it closes it. */
+async function exchange(bytes: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  socket.end(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  socket.write(bytes, 'latin1');
   let text = '';
   for await (const piece of socket) text += piece;
-  return text.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
+  return text;
+}
+
+/** Sends a request whose Host is not that of its address. */
+async function statusFor(host: string): Promise<string> {
+  const reply = await exchange(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  return reply.slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
 }
 
 beforeEach(() => start());
@@ -119,9 +125,70 @@ describe('the server', () => {
   });
 
   test('names the methods of a path that another method asks for', async () => {
-    const reply = await fetch(`${url}/v1/me`, { method: 'POST', headers: { authorization: 'Bearer all' } });
-    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET']);
+    const allowed = async (method: string, path: string) => {
+      const reply = await fetch(url + path, { method, headers: { authorization: 'Bearer all' } });
+      return [reply.status, reply.headers.get('allow')];
+    };
+    expect(await allowed('POST', '/v1/me')).toEqual([405, 'GET']);
+    expect(await allowed('OPTIONS', '/v1/me')).toEqual([405, 'GET']);
+    expect(await allowed('DELETE', '/openapi.json')).toEqual([405, 'GET']);
+    expect(await allowed('POST', '/healthz')).toEqual([405, 'GET, HEAD']);
+    expect(await allowed('HEAD', '/healthz')).toEqual([200, null]);
   });
+
+  test('answers in HTTP/1.1 when a client offers another protocol, with its body', async () => {
+    const body = '{"script":"ls"}';
+    for (const upgrade of ['h2c', 'websocket']) {
+      const lines = [
+        ...['POST /v1/rules:check HTTP/1.1', 'Host: localhost', 'Authorization: Bearer all'],
+        ...['Connection: Upgrade, HTTP2-Settings, close', `Upgrade: ${upgrade}`, 'HTTP2-Settings: AAEAAEAA'],
+        ...['Content-Type: application/json', `Content-Length: ${body.length}`, '', body],
+      ];
+      expect(await exchange(lines.join('\r\n'))).toMatch(/^HTTP\/1\.1 200 OK\r\n.+"classification":"safe"/s);
+    }
+  });
+
+  test.each<[string, string, string]>([
+    ['no HTTP', 'GARBAGE\r\n\r\n', '400'],
+    ['an unknown method', 'FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n', '400'],
+    ['headers that are too large', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, '431'],
+  ])('reports %s as a problem, and closes the connection', async (_what, bytes, status) => {
+    const [head = '', body = ''] = (await exchange(bytes)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(head).toContain('content-type: application/problem+json');
+    expect(head).toContain('x-content-type-options: nosniff');
+    expect(JSON.parse(body)).toMatchObject({ status: Number(status), code: 'COMMAND_INVALID', retryable: false });
+  });
+
+  test('takes an empty body of JSON for no body', async () => {
+    const send = (path: string) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { authorization: 'Bearer all', 'content-type': 'application/json' },
+        body: '',
+      });
+    await server.close();
+    const cancel = vi.fn(async () => true);
+    await start({}, async () => ({ ...fleet, command: async () => ({ cancel }) }) as unknown as Fleet);
+    expect((await send('/v1/commands/x/cancel')).status).toBe(200);
+    expect(cancel).toHaveBeenCalledWith(undefined);
+    expect((await send('/v1/rules:check')).status).toBe(400);
+  });
+
+  test.each(['application/json', 'application/json; charset=iso-8859-1'])(
+    'refuses a body of %s that is not UTF-8, and replaces no byte',
+    async (type) => {
+      const send = (script: string, encoding: BufferEncoding) =>
+        fetch(`${url}/v1/rules:check`, {
+          method: 'POST',
+          headers: { authorization: 'Bearer all', 'content-type': type },
+          body: Buffer.from(JSON.stringify({ script }), encoding),
+        });
+      expect((await send('echo é', 'utf8')).status).toBe(200);
+      const reply = await send('echo é', 'latin1');
+      expect([reply.status, await reply.json()]).toMatchObject([400, { detail: expect.stringContaining('UTF-8') }]);
+    },
+  );
 
   test('refuses a query that it does not know', async () => {
     const reply = await get('/v1/me?token=x');
@@ -192,6 +259,15 @@ describe('the server', () => {
       null,
     ]);
     expect(replies.map(({ headers }) => headers.get('access-control-allow-credentials'))).toEqual([null, null]);
+  });
+
+  test('lets pages of listed origins read why they are refused', async () => {
+    await server.close();
+    await start({ corsOrigins: ['https://page.example'] });
+    const reply = await get('/v1/me', { origin: 'https://page.example' }, 'wrong');
+    expect([reply.status, reply.headers.get('access-control-allow-origin')]).toEqual([401, 'https://page.example']);
+    const options = await fetch(`${url}/v1/me`, { method: 'OPTIONS' });
+    expect([options.status, await options.text()]).toEqual([204, '']);
   });
 
   test('logs a request without its key and its query', async () => {

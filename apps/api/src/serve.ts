@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import cors from '@fastify/cors';
 import rateLimit from '@fastify/rate-limit';
 import websocket from '@fastify/websocket';
@@ -11,17 +12,20 @@ import type { Logger } from 'pino';
 import type { WebSocket } from 'ws';
 import { type NeededScope, requireScope } from './access/authorize.ts';
 import type { ApiConfig } from './config/config.ts';
-import { checkRequest } from './guards/check-request.ts';
+import { checkCaller, checkPlace } from './guards/check-request.ts';
 import { SAFE_HEADERS } from './guards/headers.ts';
+import { readJsonBodies } from './guards/json-body.ts';
 import { endUnreadBody } from './guards/unread-body.ts';
+import { opensWebSocket } from './guards/upgrades.ts';
 import { logRequest } from './log/request-log.ts';
 import { ApiMetrics } from './metrics/api-metrics.ts';
 import { registerWatched, type WatchedApi } from './metrics/watched-routes.ts';
 import { describeApi } from './openapi/describe-api.ts';
 import { HttpProblem } from './problems/http-problem.ts';
+import { refuseMalformed } from './problems/refuse-malformed.ts';
 import { sendProblem } from './problems/send-problem.ts';
 import { ROUTES } from './routes/index.ts';
-import { registerRoutes } from './routes/register-routes.ts';
+import { refuseOthers, registerRoutes } from './routes/register-routes.ts';
 import { OpenWork } from './streams/open-work.ts';
 
 // SERVE-1. A request is answered after its Host, its origin, its key and its rate were checked, in this order.
@@ -77,8 +81,11 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   const { access, config, log } = deps;
   const fleets = new Fleets(deps.connect);
   const work = new OpenWork(access);
-  const check = (request: FastifyRequest) => checkRequest({ ...deps, isStopping: () => work.isStopping }, request);
-  const app = createApp(deps, check);
+  const checks = { ...deps, isStopping: () => work.isStopping };
+  const app = createApp(deps, async (request) => {
+    checkPlace(checks, request);
+    await checkCaller(checks, request);
+  });
   const metrics = new ApiMetrics({ openWork: () => work.size, fleets: () => fleets.size });
   let inFlight = 0;
   app.server.on('request', (request, response) => endUnreadBody(request, response));
@@ -91,9 +98,11 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
     logRequest(log, request, reply);
     metrics.measure(request, reply);
     reply.headers({ ...SAFE_HEADERS, 'x-request-id': request.id });
-    await check(request);
+    checkPlace(checks, request);
   });
+  // Before the key is checked, so that a page can read why its key is refused.
   if (config.corsOrigins.length > 0) await app.register(cors, toCors(config.corsOrigins));
+  app.addHook('onRequest', (request) => checkCaller(checks, request));
   await app.register(rateLimit, toRateLimit(config.rateLimit));
   app.setNotFoundHandler(() => {
     throw new HttpProblem(
@@ -111,6 +120,7 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
     document ??= JSON.stringify(describeApi(ROUTES, deps.version));
     return reply.type('application/json').send(document);
   });
+  refuseOthers(app, '/openapi.json', ['GET']);
 
   const close = async () => {
     work.stop();
@@ -143,8 +153,11 @@ function createApp(
     if (isShellfleetError(error) && error.code === 'FLEET_CONFLICT') onOtherFleet?.(error);
     return sendProblem(error, request, reply, log);
   };
+  /** The last reply of each connection. */
+  const replies = new WeakMap<Socket, ServerResponse>();
+  const node = { shouldUpgradeCallback: opensWebSocket };
   const app = fastify({
-    ...(config.tls === undefined ? {} : { https: config.tls }),
+    ...(config.tls === undefined ? { http: node } : { https: { ...config.tls, ...node } }),
     logger: false,
     // A GET of a stream has no HEAD: routes that have one declare it.
     exposeHeadRoutes: false,
@@ -160,9 +173,12 @@ function createApp(
         () => refuse(error, request, reply),
         (refusal: unknown) => refuse(refusal, request, reply),
       ),
+    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, replies.get(socket)),
   }) as unknown as FastifyInstance;
+  app.server.on('request', ({ socket }, response) => replies.set(socket, response));
   // Bodies are JSON, but for the routes that read bytes.
   app.removeContentTypeParser('text/plain');
+  readJsonBodies(app);
   app.decorateRequest('principal');
   app.setErrorHandler(refuse);
   return app;
@@ -172,6 +188,8 @@ function toCors(origins: readonly string[]) {
   return {
     origin: [...origins],
     methods: ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'],
+    // An OPTIONS that is no question of a browser gets the same reply.
+    strictPreflight: false,
     allowedHeaders: [
       'authorization',
       'content-type',
@@ -182,6 +200,8 @@ function toCors(origins: readonly string[]) {
       'prefer',
       'range',
       'traceparent',
+      'tracestate',
+      'x-request-id',
     ],
     exposedHeaders: [
       'content-disposition',

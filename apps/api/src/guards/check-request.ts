@@ -13,10 +13,14 @@ export interface Checks {
   isStopping(): boolean;
 }
 
-/** Checks the Host, the origin and the key of a request, and sets its principal. Throws what the client is told. */
-export async function checkRequest({ access, config, isStopping }: Checks, request: FastifyRequest): Promise<void> {
+/** Checks the Host and the origin of a request. Throws what the client is told. */
+export function checkPlace({ config }: Pick<Checks, 'config'>, request: FastifyRequest): void {
   requireOwnHost(request.headers.host, { bound: config.host, names: config.allowedHosts });
   requireListedOrigin(request, config.corsOrigins);
+}
+
+/** Checks the key of a request, and sets its principal. Throws what the client is told. */
+export async function checkCaller({ access, config, isStopping }: Checks, request: FastifyRequest): Promise<void> {
   if (request.routeOptions?.config?.open) return;
   if (isStopping()) throw stopping();
   // A browser asks without a key whether a page may send one.

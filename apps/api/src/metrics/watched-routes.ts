@@ -1,6 +1,7 @@
 import type { Fleet } from '@shellfleet/client';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { stopping } from '../problems/http-problem.ts';
+import { refuseOthers } from '../routes/register-routes.ts';
 import type { ApiMetrics } from './api-metrics.ts';
 
 /** What those who watch the server see. */
@@ -16,17 +17,18 @@ export function registerWatched(
   { fleet, metrics, isStopping }: WatchedApi,
   check: (request: FastifyRequest) => void = () => {},
 ): void {
-  app.get('/healthz', { config: { open: true } }, async () => {
+  app.get('/healthz', { config: { open: true }, exposeHeadRoute: true }, async () => {
     if (isStopping()) throw stopping();
     return { status: 'alive' };
   });
-  app.get('/readyz', async () => {
+  app.get('/readyz', { exposeHeadRoute: true }, async () => {
     if (isStopping()) throw stopping();
     await fleet.configuration();
     return { status: 'ready' };
   });
-  app.get('/metrics', async (request, reply) => {
+  app.get('/metrics', { exposeHeadRoute: true }, async (request, reply) => {
     check(request);
     return reply.type(metrics.contentType).send(await metrics.text());
   });
+  for (const url of ['/healthz', '/readyz', '/metrics']) refuseOthers(app, url, ['GET', 'HEAD']);
 }

@@ -8,7 +8,7 @@ export function parserOf({ params, query, headers, body, bodyOptional, bodyError
   const parse = {
     params: strictly('The path', params),
     query: strictly('The query', query),
-    headers: loosely('The headers', headers),
+    headers: loosely('A header', headers),
   };
   return (request: FastifyRequest) => {
     const parts = {

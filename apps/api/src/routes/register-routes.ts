@@ -17,7 +17,6 @@ export interface RouteDeps {
 const BASE = '/v1';
 /** Most bytes of a JSON body, unless the route has another limit. */
 const BODY_BYTES = 8 * 2 ** 20;
-const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'] as const;
 
 /** Registers the declared routes, and a reply to the other methods of their paths. */
 export function registerRoutes(app: FastifyInstance, routes: readonly Route[], deps: RouteDeps): void {
@@ -29,7 +28,10 @@ export function registerRoutes(app: FastifyInstance, routes: readonly Route[], d
     inner.addContentTypeParser('*', (_request, _payload, done) => done(null));
     for (const route of routes.filter(isOfBytes)) register(inner, route, deps);
   });
-  for (const [path, own] of Map.groupBy(routes, (one) => one.path)) refuseOthers(app, path, own);
+  for (const [path, own] of Map.groupBy(routes, (one) => one.path)) {
+    const methods = own.map(({ method }) => method);
+    refuseOthers(app, toUrl(path), methods);
+  }
 }
 
 /** Returns the URL of a path in the syntax of the router. */
@@ -97,12 +99,12 @@ async function answer(
   return result;
 }
 
-function refuseOthers(app: FastifyInstance, path: string, routes: readonly Route[]): void {
-  const own = routes.map(({ method }) => method);
+/** Replies 405 to the methods that a path does not have. */
+export function refuseOthers(app: FastifyInstance, url: string, own: readonly string[]): void {
   const allow = own.join(', ');
   app.route({
-    method: METHODS.filter((method) => !(own as string[]).includes(method)),
-    url: toUrl(path),
+    method: app.supportedMethods.filter((method) => !own.includes(method)),
+    url,
     handler: () => {
       throw new HttpProblem(405, 'COMMAND_INVALID', `This path has the methods ${allow}.`, { headers: { allow } });
     },
