@@ -316,6 +316,30 @@ describe('a revoked key', () => {
   });
 });
 
+describe('an upload', () => {
+  test('ends with its key, also while its client sends nothing', { retry: 2 }, async () => {
+    const key = await createKey(['submit']);
+    const command = await (await fleet.session('reads')).submit('sleep 20', { stdin: { open: true } });
+    const admin = toAuthorization(await createKey(['admin']));
+    const reply = Promise.withResolvers<number | undefined>();
+    const upload = request(`${plain.url}/v1/commands/${command.id}/stdin?end=true`, {
+      method: 'POST',
+      headers: { ...toAuthorization(key), 'content-type': 'application/octet-stream' },
+    });
+    upload.on('response', ({ statusCode }) => reply.resolve(statusCode)).on('error', reply.reject);
+    upload.write('abc');
+    await expect
+      .poll(async () => (await send(`${plain.url}/metrics`, 'GET', admin)).text)
+      .toContain('shellfleet_api_open_work 1');
+    await fleet.keys.revoke(key.slice(4, 20));
+    const revokedAt = performance.now();
+    expect(await reply.promise).toBe(401);
+    expect(performance.now() - revokedAt).toBeLessThan(1_000);
+    upload.destroy();
+    await command.cancel();
+  });
+});
+
 describe('a token of an issuer', () => {
   test('is accepted where the issuer is named, and its streams end with it', { retry: 2 }, async () => {
     const claims = { aud: 'fleet', sub: 'u-1', preferred_username: 'ada', scope: 'shellfleet:read' };

@@ -4,6 +4,7 @@ import { idempotencyKeySchema, isShellfleetError, resultSchema, STREAM_NAMES } f
 import { z } from 'zod';
 import { HttpProblem } from '../problems/http-problem.ts';
 import { acceptedSchema, commandBodySchema, commandInfoSchema, toStdin } from '../schemas/command.ts';
+import { readBody } from '../streams/read-body.ts';
 import { waitWithin } from '../streams/wait-within.ts';
 import { commandPart, flag, prefer, sessionPart } from './parts.ts';
 import { type Call, route } from './route.ts';
@@ -104,7 +105,7 @@ const writeStdin = route({
     const command = await requireCommand(fleet, params.id);
     // Nobody knows how much of its body a request that ends early has written.
     using work = beginWork({ goesOn: true });
-    for await (const bytes of request.raw) await command.write(bytes as Buffer, { signal: work.signal });
+    for await (const bytes of readBody(request.raw, work.signal)) await command.write(bytes, { signal: work.signal });
     if (query.end) await command.closeStdin();
   },
 });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type ByteRange, parseRange } from '../files/byte-range.ts';
 import { fileHeaders, hasVersion, isOfVersion, versionOf } from '../files/file-headers.ts';
 import { sendBytes } from '../files/send-bytes.ts';
+import { readBody } from '../streams/read-body.ts';
 import { flag, sessionPart } from './parts.ts';
 import { type Call, route } from './route.ts';
 import { findSession } from './sessions.ts';
@@ -117,8 +118,9 @@ const write = route({
     using work = beginWork({ goesOn: true });
     const isTar = headers['content-type']?.split(';')[0]?.trim().toLowerCase() === TAR;
     const options = { signal: work.signal };
-    if (isTar) await files.writeTar(params.path, request.raw, options);
-    else await files.write(params.path, request.raw, options);
+    const body = readBody(request.raw, work.signal);
+    if (isTar) await files.writeTar(params.path, body, options);
+    else await files.write(params.path, body, options);
   },
 });
 
