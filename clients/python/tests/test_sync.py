@@ -8,11 +8,14 @@ import signal
 import threading
 import unittest
 import warnings
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from typing import Any
+from unittest.mock import patch
 
 import shellfleet
 import shellfleet.sync
 from shellfleet import ShellfleetError
+from shellfleet.sync import _portal as portal_module
 from shellfleet.sync._portal import Portal
 
 
@@ -82,6 +85,34 @@ class Threads(unittest.TestCase):
         self.assertEqual(self.left(), set())
         self.portal.close()
 
+    def test_leave_no_call_of_another_thread_without_an_answer_at_their_end(self) -> None:
+        async def work() -> None:
+            pass
+
+        async def wait() -> None:
+            await asyncio.sleep(60)
+
+        codes: list[str] = []
+
+        def repeat(portal: Portal, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+            try:
+                while True:
+                    portal.call(call())
+            except ShellfleetError as error:
+                codes.append(error.code)
+
+        for _ in range(20):
+            portal = Portal()
+            callers = [threading.Thread(target=repeat, args=(portal, call), daemon=True) for call in (work, work, wait)]
+            closers = [threading.Thread(target=portal.close) for _ in range(2)]
+            for thread in [*callers, *closers]:
+                thread.start()
+            for thread in [*callers, *closers]:
+                thread.join(10)
+                self.assertFalse(thread.is_alive())
+        self.assertEqual(codes, ["QUEUE_UNAVAILABLE"] * 60)
+        self.assertEqual(self.left(), {self.portal._thread})  # pyright: ignore[reportPrivateUsage]
+
     def test_end_when_no_api_can_be_reached(self) -> None:
         with self.assertRaises(ShellfleetError) as caught:
             shellfleet.sync.Fleet.connect("http://127.0.0.1:9", "k")
@@ -119,6 +150,19 @@ class Threads(unittest.TestCase):
             self.portal.call(work())
         timer.join()
         self.assertEqual(story, ["cancelled"])
+
+    def test_keep_no_caller_waiting_who_presses_ctrl_c_for_long(self) -> None:
+        async def stay() -> None:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.2)
+
+        timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with patch.object(portal_module, "_INTERRUPTED_WITHIN_S", 0.01), self.assertRaises(KeyboardInterrupt):
+            self.portal.call(stay())
+        timer.join()
 
 
 class Iterators(unittest.TestCase):

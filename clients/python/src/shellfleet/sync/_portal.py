@@ -7,9 +7,11 @@ import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any, TypeVar
 
-from ..errors import invalid
+from .._http.pool import closed_here
+from ..errors import ShellfleetError, invalid
 
 T = TypeVar("T")
 
@@ -19,12 +21,15 @@ _INTERRUPTED_WITHIN_S = 15.0
 
 # L1. The thread lives from the constructor to `close`, and all sockets of the Fleet belong to its loop.
 # L2. A call that is interrupted, as by Ctrl-C, cancels its task, and waits for it before it raises.
+# L3. No call begins after `close` has, so `close` ends every task, and each call gets its value or an error.
 class Portal:
     """An event loop in a thread of its own, which runs coroutines for other threads."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._pid = os.getpid()
+        self._beginning = threading.Lock()
+        self._closing = False
         # A Fleet that was not closed does not keep the program from ending.
         self._thread = threading.Thread(target=self._run, name="shellfleet", daemon=True)
         self._thread.start()
@@ -34,7 +39,10 @@ class Portal:
         self._loop.run_forever()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine in the loop, and waits for it. Raises COMMAND_INVALID in a fork, which has no thread."""
+        """Runs a coroutine in the loop, and waits for it.
+
+        Raises QUEUE_UNAVAILABLE after `close`, and COMMAND_INVALID in a fork, which has no thread.
+        """
         if os.getpid() != self._pid:
             work.close()
             raise invalid("This Fleet belongs to the process that was forked. Connect a new one in this process.")
@@ -42,7 +50,10 @@ class Portal:
         tasks: list[asyncio.Task[T]] = []
 
         def finish(task: asyncio.Task[T]) -> None:
-            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            if task.cancelled():
+                error = closed_here() if self._closing else asyncio.CancelledError()
+            else:
+                error = task.exception()
             if error is None:
                 done.set_result(task.result())
             else:
@@ -53,11 +64,12 @@ class Portal:
             tasks.append(task)
             task.add_done_callback(finish)
 
-        try:
-            self._loop.call_soon_threadsafe(start)
-        except RuntimeError:
-            work.close()
-            raise
+        with self._beginning:
+            if not self._closing:
+                self._loop.call_soon_threadsafe(start)
+            else:
+                work.close()
+                raise closed_here()
         try:
             return done.result()
         except BaseException:
@@ -70,7 +82,7 @@ class Portal:
     def _wait(done: Future[Any]) -> None:
         try:
             done.exception(_INTERRUPTED_WITHIN_S)
-        except TimeoutError:
+        except FutureTimeoutError:
             pass
 
     def iterate(self, source: AsyncGenerator[T]) -> Generator[T]:
@@ -80,7 +92,15 @@ class Portal:
                 yield item
         finally:
             if not self.is_closed and threading.current_thread() is not self._thread:
-                self.call(source.aclose())
+                self._close_source(source)
+
+    def _close_source(self, source: AsyncGenerator[Any]) -> None:
+        try:
+            self.call(source.aclose())
+        except ShellfleetError:
+            # `close` has closed it.
+            if not self.is_closed:
+                raise
 
     async def pull(self, pieces: Iterable[T] | AsyncIterable[T]) -> AsyncGenerator[T]:
         """Yields the items of an iterable, which may block, outside of the loop's thread."""
@@ -95,13 +115,17 @@ class Portal:
     @property
     def is_closed(self) -> bool:
         """Whether `close` was called, or this process is a fork, which has nothing to close."""
-        return self._loop.is_closed() or os.getpid() != self._pid
+        return self._closing or os.getpid() != self._pid
 
     def close(self) -> None:
-        """Ends the loop and its threads. Does nothing in a fork."""
-        if self.is_closed:
+        """Ends the loop and its threads, or waits until another thread has. Does nothing in a fork."""
+        if os.getpid() != self._pid:
             return
-        self.call(self._end_all())
+        with self._beginning:
+            is_first, self._closing = not self._closing, True
+        if not is_first:
+            return self._thread.join()
+        asyncio.run_coroutine_threadsafe(self._end_all(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -12,6 +12,7 @@ from .. import approvals as _approvals
 from .. import batches as _batches
 from .. import fleet as _fleet
 from .. import tools as _tools
+from ..errors import ShellfleetError
 from ..events import FleetEvent
 from ..infos import (
     Approval,
@@ -122,9 +123,14 @@ class Fleet:
 
     def close(self) -> None:
         """Ends this client's waits, closes its connections and ends its thread. Accepted commands go on."""
-        if not self._portal.is_closed:
-            self._portal.call(self._fleet.close())
-            self._portal.close()
+        try:
+            if not self._portal.is_closed:
+                self._portal.call(self._fleet.close())
+        except ShellfleetError:
+            # Another thread closes the Fleet at the same time.
+            if not self._portal.is_closed:
+                raise
+        self._portal.close()
 
     def __enter__(self) -> Fleet:
         return self
