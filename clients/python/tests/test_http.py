@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import io
 import unittest
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from unittest.mock import patch
 
 from scripted import Answer, Received, answer, problem, raw, scripted
-from shellfleet import ShellfleetError
+from shellfleet import Session, ShellfleetError
 from shellfleet._http import api as api_module
 from shellfleet._http.api import Api
 from shellfleet._http.follow import follow
@@ -181,6 +181,20 @@ class Repeating(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await api.call("POST", "/v1/x", body={}, headers=headers), [1])
             self.assertEqual([one.headers["idempotency-key"] for one in server.received], ["one"] * 4)
 
+    async def test_goes_on_when_a_reply_breaks_off_in_its_middle(self) -> None:
+        broken = [
+            raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n[1,"),
+            raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n[1,"),
+            raw(b"HTTP/1.1 404 No\r\ncontent-length: 9\r\n\r\n{"),
+        ]
+        async with scripted(*broken, answer(b"[1]")) as (server, api):
+            self.assertEqual(await api.call("GET", "/v1/x"), [1])
+            self.assertEqual(len(server.received), 4)
+        async with scripted(broken[0], answer(b"[1]")) as (server, api):
+            with self.assertRaises(ShellfleetError):
+                await api.call("POST", "/v1/x", once=True)
+            self.assertEqual(len(server.received), 1)
+
     async def test_waits_as_long_as_the_server_asks(self) -> None:
         waits: list[float] = []
         sleep = asyncio.sleep
@@ -237,11 +251,34 @@ class Repeating(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(len(server.received), 1)
 
     async def test_reports_answers_of_something_else(self) -> None:
-        async with scripted(answer(b"<html>", "404 Not Found"), answer(b"<html>", "301 Moved")) as (_, api):
-            for _ in range(2):
+        answers = [answer(b"<html>", status) for status in ("404 Not Found", "301 Moved", "200 OK")]
+        async with scripted(*answers) as (_, api):
+            for _ in answers:
                 with self.assertRaises(ShellfleetError) as caught:
                     await api.call("GET", "/v1/x")
                 self.assertIn("<html>", caught.exception.message)
+
+
+class Texts(unittest.IsolatedAsyncioTestCase):
+    async def test_that_no_request_can_carry_are_refused_with_a_code(self) -> None:
+        half = "\udcff"
+        async with scripted() as (server, api):
+            session = Session(api, "s", None)
+            calls: list[tuple[str, Callable[[], Awaitable[object]]]] = [
+                ("COMMAND_INVALID", lambda: session.submit(half)),
+                ("COMMAND_INVALID", lambda: session.submit("cat", stdin=half)),
+                ("COMMAND_INVALID", lambda: session.submit("cat", idempotency_key="a\nb")),
+                ("COMMAND_INVALID", lambda: session.submit("cat", idempotency_key="\u20ac")),
+                ("COMMAND_INVALID", lambda: session.files.write("/f", half)),
+                ("COMMAND_INVALID", lambda: session.files.rename("/f", half)),
+                ("COMMAND_INVALID", lambda: Session(api, half, None).info()),
+                ("PATH_INVALID", lambda: session.files.read(f"/{half}")),
+            ]
+            for code, call in calls:
+                with self.assertRaises(ShellfleetError) as caught:
+                    await call()
+                self.assertEqual(caught.exception.code, code)
+            self.assertEqual(server.received, [])
 
 
 class Following(unittest.IsolatedAsyncioTestCase):

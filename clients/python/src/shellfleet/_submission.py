@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ._wire import Json, to_json
+from .errors import only_sendable
 from .options import OPEN, Stdin
 
 _STORED_STDIN_BYTES = 524_288
@@ -47,7 +48,8 @@ def _split_stdin(stdin: Stdin | None) -> tuple[Json, AsyncIterable[bytes] | None
     if stdin is None or stdin is OPEN:
         return (None if stdin is None else {"open": True}), None
     if isinstance(stdin, (str, bytes)):
-        content = stdin.encode() if isinstance(stdin, str) else stdin
+        with only_sendable():
+            content = stdin.encode() if isinstance(stdin, str) else stdin
         if len(content) > _STORED_STDIN_BYTES:
             return {"open": True}, to_pieces([content])
         return (stdin if isinstance(stdin, str) else {"base64": b64encode(stdin).decode()}), None

@@ -13,7 +13,7 @@ from typing import Literal
 from ._http.api import WAIT_S, Api, path_of
 from ._http.follow import follow
 from ._wire import Json, from_json
-from .errors import ShellfleetError
+from .errors import ShellfleetError, only_sendable
 from .events import OutputChunk, StreamName
 from .infos import CommandInfo
 from .results import Result
@@ -169,7 +169,8 @@ class Command:
             raise self._stdin_failure
 
     async def _send_stdin(self, data: str | bytes | AsyncIterable[bytes], *, end: bool) -> None:
-        content = data.encode() if isinstance(data, str) else data
+        with only_sendable():
+            content = data.encode() if isinstance(data, str) else data
         # As pieces, it is sent once: a second time could write twice.
         body = once(content) if isinstance(content, bytes) and content else content
         async with self._writing:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,3 +55,12 @@ def unavailable(message: str) -> ShellfleetError:
 def invalid(message: str) -> ShellfleetError:
     """Returns the error for a call that can never be right."""
     return ShellfleetError("COMMAND_INVALID", message)
+
+
+@contextmanager
+def only_sendable() -> Generator[None, None, None]:
+    """Raises COMMAND_INVALID for text that a request cannot carry, such as half of a character."""
+    try:
+        yield
+    except ValueError as error:
+        raise invalid(f"The request cannot be sent: {error}.") from error

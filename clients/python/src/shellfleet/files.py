@@ -14,7 +14,7 @@ from ._http.api import Api, Query, path_of
 from ._http.connection import Response
 from ._submission import to_pieces
 from ._wire import Json, from_json
-from .errors import ShellfleetError
+from .errors import ShellfleetError, only_sendable
 from .infos import FileInfo
 
 _TAR = "application/x-tar"
@@ -53,7 +53,8 @@ class Files:
     async def write(self, path: str, data: Content) -> None:
         """Writes the whole file in one step, and creates missing parent directories. A replaced file keeps its mode."""
         if isinstance(data, str):
-            data = data.encode()
+            with only_sendable():
+                data = data.encode()
         elif hasattr(data, "read"):
             data = _to_pieces(data)  # type: ignore[arg-type]
         body = data if isinstance(data, (bytes, _FilePieces)) else to_pieces(data)
@@ -140,7 +141,12 @@ class Files:
     def _path(self, path: str) -> str:
         if not path.startswith("/") or "\0" in path:
             raise ShellfleetError("PATH_INVALID", f"{path!r} must be an absolute path.", context={"path": path})
-        return f"{path_of('sessions', self._session_id, 'files')}{quote(path, safe='/')}"
+        files = path_of("sessions", self._session_id, "files")
+        try:
+            return files + quote(path, safe="/")
+        except UnicodeEncodeError as error:
+            message = f"{path!r} is no valid Unicode."
+            raise ShellfleetError("PATH_INVALID", message, context={"path": path}) from error
 
 
 def _to_pieces(file: BinaryIO) -> _FilePieces | Iterable[bytes]:

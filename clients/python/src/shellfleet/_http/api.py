@@ -6,14 +6,14 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 from .._settings import Endpoint
 from .._wire import Json
-from ..errors import ShellfleetError, unavailable
+from ..errors import ShellfleetError, only_sendable, unavailable
 from .connection import Broken, Response
 from .message import Body, Request
 from .pool import Pool
@@ -24,12 +24,14 @@ SILENCE_S = 60.0
 _FIRST_DELAY_S = 0.05
 _MOST_DELAY_S = 2.0
 
+T = TypeVar("T")
 Query = Mapping[str, "str | int | bool | Sequence[str] | None"]
 
 
 def path_of(*parts: str) -> str:
     """Returns a path of the API from parts that are encoded."""
-    return "/v1/" + "/".join(quote(part, safe="") for part in parts)
+    with only_sendable():
+        return "/v1/" + "/".join(quote(part, safe="") for part in parts)
 
 
 class Api:
@@ -60,12 +62,13 @@ class Api:
         given = dict(headers or {})
         content = None
         if body is not None:
-            content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            with only_sendable():
+                content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
             given["content-type"] = "application/json"
-        sending = self.send(method, path, query=query, body=content, headers=given, once=once, patient=patient)
-        async with sending as response:
-            text = await self._read(response)
-        return json.loads(text) if text else None
+        request = Request(method, self._target(path, query), given, content, once, patient)
+        # A reply that breaks off is as good as none, so the request is repeated.
+        text = await self._exchange(request, _read)
+        return parse_json(text) if text else None
 
     @asynccontextmanager
     async def send(
@@ -80,28 +83,33 @@ class Api:
         patient: bool = False,
     ) -> AsyncGenerator[Response]:
         """Sends a request, and yields a response without an error, whose body is still to be read."""
-        target = self._endpoint.prefix + path + to_query(query)
-        request = Request(method, target, headers or {}, body, once, patient)
-        response = await self._exchange(request)
+        request = Request(method, self._target(path, query), headers or {}, body, once, patient)
+        response = await self._exchange(request, _itself)
         try:
             yield response
         finally:
             response.close()
 
-    async def _exchange(self, request: Request) -> Response:
+    def _target(self, path: str, query: Query | None) -> str:
+        with only_sendable():
+            return self._endpoint.prefix + path + to_query(query)
+
+    async def _exchange(self, request: Request, take: Callable[[Response], Awaitable[T]]) -> T:
+        """Sends a request, and returns what `take` makes of its response."""
         until = time.monotonic() + self.retry_s
         delay = _FIRST_DELAY_S
         while True:
             asked = None
             try:
                 response = await self._pool.exchange(request, None if request.patient else SILENCE_S)
+                if response.status < 300:
+                    return await take(response)
+                text = await _read(response)
             except Broken as error:
                 again, failure = request.repeatable or not error.sent, self.unreachable(error)
             else:
-                if response.status < 300:
-                    return response
                 asked = _to_seconds(response.headers.get("retry-after"))
-                failure = to_error(response.status, await self._read(response))
+                failure = to_error(response.status, text)
                 is_limit = response.status == 429 and asked is not None
                 if not (is_limit or failure.code == "QUEUE_UNAVAILABLE"):
                     raise failure
@@ -112,9 +120,6 @@ class Api:
                 raise failure
             await asyncio.sleep(wait)
             delay = min(delay * 2, _MOST_DELAY_S)
-
-    async def _read(self, response: Response) -> bytes:
-        return b"".join([piece async for piece in self.pieces(response)])
 
     async def pieces(self, response: Response) -> AsyncGenerator[bytes]:
         """Yields the body of a response. Raises ShellfleetError when the connection breaks."""
@@ -142,6 +147,24 @@ class Api:
     def unreachable(self, error: Broken) -> ShellfleetError:
         """Returns the error for a connection that broke."""
         return unavailable(f"The API at {self._endpoint.url} cannot be reached: {error}.")
+
+
+async def _itself(response: Response) -> Response:
+    return response
+
+
+async def _read(response: Response) -> bytes:
+    """Returns the whole body. Raises Broken when it ends too early."""
+    async with aclosing(response.pieces()) as pieces:
+        return b"".join([piece async for piece in pieces])
+
+
+def parse_json(text: str | bytes) -> Json:
+    """Parses what the API sent. Raises INTERNAL for something else, as the page of a proxy."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ShellfleetError("INTERNAL", f"The API sent something else than JSON: {text[:200]!r}.") from error
 
 
 def to_query(query: Query | None) -> str:

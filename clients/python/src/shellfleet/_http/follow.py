@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 
 from .._wire import Json
 from ..errors import ShellfleetError
-from .api import Api, Query, from_problem
+from .api import Api, Query, from_problem, parse_json
 from .connection import Broken
 from .sse import SseParser
 
@@ -53,9 +52,9 @@ async def follow(
                         for event in parser.feed(piece):
                             last = event.id
                             if event.type == "problem":
-                                failure = from_problem(json.loads(event.data))
+                                failure = from_problem(parse_json(event.data))
                                 break
-                            yield StreamEvent(event.id, event.type, json.loads(event.data))
+                            yield StreamEvent(event.id, event.type, parse_json(event.data))
         except Broken as error:
             failure = api.unreachable(error)
         if failure is not None and failure.code != "QUEUE_UNAVAILABLE":

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Union
 
+from ..errors import invalid, only_sendable
+
 Body = Union[bytes, AsyncIterable[bytes], None]
 
 
@@ -63,8 +65,9 @@ def encode_head(request: Request, common: Mapping[str, str]) -> bytes:
         headers["content-length"] = "0"
     lines = [f"{request.method} {request.target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
     if any("\r" in line or "\n" in line for line in lines):
-        raise ValueError("A header must not contain a line break.")
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        raise invalid("The request cannot be sent: a header must not contain a line break.")
+    with only_sendable():
+        return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
 def parse_head(text: bytes) -> Head:
