@@ -34,7 +34,8 @@ export async function admitRequest(
     return principal ?? refusal(401, 'UNAUTHORIZED', 'Give an API key of the fleet as a bearer token.');
   } catch (error) {
     if (!isShellfleetError(error)) throw error;
-    return refusal(503, error.code, error.message);
+    // The text of the error names Redis or the issuer, and the caller has shown no key that works.
+    return refusal(503, error.code, 'Keys cannot be checked now. Repeat the request.');
   }
 }
 
