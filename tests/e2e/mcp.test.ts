@@ -205,6 +205,14 @@ describe('a connection over stdio', () => {
     expect((await call(two, 'exec', { session: 'shared', command: 'echo $Y' })).text).toBe('2');
   });
 
+  test('refuses every further call when its key was revoked', async () => {
+    const { key, id } = await stage.fleet.keys.create({ scopes: ['submit', 'read'] });
+    const client = await connect({ env: { SHELLFLEET_API_KEY: key } });
+    expect((await call(client, 'exec', { command: 'echo hi' })).text).toBe('hi');
+    await stage.fleet.keys.revoke(id);
+    await expect.poll(async () => (await call(client, 'exec', { command: 'true' })).code).toBe('UNAUTHORIZED');
+  });
+
   test('leaves its commands running when it is lost', async () => {
     const client = await connect({ args: ['--session', 'left'] });
     const running = call(client, 'exec', { command: 'echo begun; read line; echo "read $line"', open_stdin: true });
