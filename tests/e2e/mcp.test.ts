@@ -174,6 +174,20 @@ describe('the tools of the MCP server', () => {
     await expect(read('/workspace/big')).rejects.toThrow('FILE_TOO_LARGE');
   });
 
+  test('say how much was written to a command that does not read on', async () => {
+    const client = await connect({ args: ['--answer-within', '3s'] });
+    const { data } = await call(client, 'exec', { command: 'sleep 9; wc -c', open_stdin: true, yield_ms: 500 });
+    const text = 'é'.repeat(3_000_000);
+    const { data: answer } = await call(client, 'write_stdin', { command_id: data.command_id, data: text, end: true });
+    const written = answer.written_bytes as number;
+    expect([written > 0, written < 6_000_000, written % 2, answer.ended]).toEqual([true, true, 0, false]);
+    const rest = text.slice(written / 2, written / 2 + 10);
+    const command = await stage.fleet.command(data.command_id as string);
+    await command.write(rest);
+    await command.closeStdin();
+    expect((await command.result()).stdout).toBe(`${written + 20}\n`);
+  });
+
   test('return failures of ours as results with our code', async () => {
     const codeOf = async (name: string, args: Record<string, unknown>) => (await call(client, name, args)).code;
     expect(await codeOf('exec', { command: 5 })).toBe('COMMAND_INVALID');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { commandArgument } from '../commands/command-of-call.ts';
+import { writeText } from '../commands/write-text.ts';
 import { defineMcpTool } from './define-tool.ts';
 
 export const writeStdin = defineMcpTool({
@@ -11,16 +12,18 @@ export const writeStdin = defineMcpTool({
     data: z.string().optional().describe('Text to write. Give a line its line break.'),
     end: z.boolean().optional().describe('True closes the standard input after this text.'),
   }),
-  output: z.object({ written_bytes: z.number(), ended: z.boolean() }),
+  output: z.object({
+    written_bytes: z.number().describe('Fewer than the text has if the command does not read on.'),
+    ended: z.boolean(),
+  }),
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
   scope: 'submit',
-  async run({ command_id, data = '', end = false }, { fleet }) {
-    const command = await fleet.command(command_id);
-    if (data !== '') await command.write(data);
-    if (end) await command.closeStdin();
-    const written = Buffer.byteLength(data);
-    const text = `Wrote ${written} bytes${end ? ' and closed the standard input' : ''}. Call poll for the output.`;
-    return { structured: { written_bytes: written, ended: end }, text };
+  async run({ command_id, data = '', end = false }, call) {
+    const command = await call.fleet.command(command_id);
+    const { bytes, written, ended } = await writeText(call, command, data, end);
+    const rest = written < bytes ? ` of ${bytes}, and the command does not read on: write the rest later` : '';
+    const text = `Wrote ${written} bytes${rest}${ended ? ' and closed the standard input' : ''}. Call poll for the output.`;
+    return { structured: { written_bytes: written, ended }, text };
   },
 });
 
