@@ -26,19 +26,25 @@ class OutputDecoder:
 
     def __init__(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")
-        self._decoders = {name: decoder("replace") for name in ("stdout", "stderr")}
+        self._decoders: dict[str, codecs.IncrementalDecoder] = {
+            name: decoder("replace") for name in ("stdout", "stderr")
+        }
 
     def decode(self, id: str, data: Json) -> OutputChunk:
         """Returns the chunk of an event."""
         stream: StreamName = data["stream"]
         content = b64decode(data["data"]) if data["encoding"] == "base64" else data["data"].encode()
+        omitted = data.get("omittedBytes", 0)
+        decoder = self._decoders[stream]
+        # The beginning of a character and what follows a gap are no character.
+        begun = decoder.decode(b"", final=True) if omitted else ""
         return OutputChunk(
             id=id,
             stream=stream,
             seq=data["seq"],
             data=content,
-            text=self._decoders[stream].decode(content),
-            omitted_bytes=data.get("omittedBytes", 0),
+            text=begun + decoder.decode(content),
+            omitted_bytes=omitted,
             omitted_because=data.get("omittedBecause"),
         )
 
