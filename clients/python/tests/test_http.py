@@ -191,24 +191,35 @@ class Repeating(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await api.call("GET", "/v1/x"), [1])
             self.assertEqual(len(server.received), 4)
         async with scripted(broken[0], answer(b"[1]")) as (server, api):
+            self.assertEqual(await Files(api, "s").read("/f"), b"[1]")
+        async with scripted(broken[0], answer(b"[1]")) as (server, api):
             with self.assertRaises(ShellfleetError):
                 await api.call("POST", "/v1/x", once=True)
             self.assertEqual(len(server.received), 1)
 
     async def test_waits_as_long_as_the_server_asks(self) -> None:
         waits: list[float] = []
-        sleep = asyncio.sleep
 
-        async def record(seconds: float) -> None:
+        async def record(_api: Api, seconds: float) -> None:
             waits.append(seconds)
-            await sleep(0)
 
         busy = [problem("429 Too Many", "QUOTA_EXCEEDED", retry_after="3"), problem("503 Down", "QUEUE_UNAVAILABLE")]
         async with scripted(*busy, answer(b"[1]")) as (_, api):
-            with patch.object(api_module.asyncio, "sleep", record):
+            with patch.object(Api, "pause", record):
                 self.assertEqual(await api.call("GET", "/v1/x"), [1])
         self.assertEqual(waits[0], 3)
         self.assertLess(waits[1], 0.2)
+
+    async def test_ends_at_once_when_the_client_is_closed(self) -> None:
+        async with scripted(problem("503 Down", "QUEUE_UNAVAILABLE", retry_after="4")) as (server, api):
+            call = asyncio.create_task(api.call("GET", "/v1/x"))
+            while not server.received:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
+            await api.close()
+            with self.assertRaises(ShellfleetError) as caught:
+                await asyncio.wait_for(call, 1)
+            self.assertEqual(caught.exception.code, "QUEUE_UNAVAILABLE")
 
     async def test_ends_at_once_for_other_errors(self) -> None:
         async with scripted(problem("429 Quota", "QUOTA_EXCEEDED"), problem("404 No", "SESSION_NOT_FOUND")) as (_, api):

@@ -38,14 +38,17 @@ class Files:
 
     async def read(self, path: str) -> bytes:
         """Reads the whole file. `stream` and `download` need less memory."""
-        return b"".join([piece async for piece in self.stream(path)])
+        return await self._api.fetch(self._path(path))
 
     async def read_text(self, path: str) -> str:
         """Reads the whole file as UTF-8. Invalid bytes become U+FFFD."""
         return (await self.read(path)).decode("utf-8", "replace")
 
     async def stream(self, path: str) -> AsyncGenerator[bytes]:
-        """Yields the file piece by piece. The file may have any size."""
+        """Yields the file piece by piece. The file may have any size.
+
+        Raises QUEUE_UNAVAILABLE when the connection breaks in the middle of it.
+        """
         async with self._send("GET", path) as response, aclosing(self._api.pieces(response)) as pieces:
             async for piece in pieces:
                 yield piece

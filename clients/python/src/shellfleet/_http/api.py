@@ -45,6 +45,7 @@ class Api:
         self._endpoint = endpoint
         self._pool = pool
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = asyncio.Event()
         self.retry_s = retry_s
 
     async def call(
@@ -69,6 +70,10 @@ class Api:
         # A reply that breaks off is as good as none, so the request is repeated.
         text = await self._exchange(request, _read)
         return parse_json(text) if text else None
+
+    async def fetch(self, path: str) -> bytes:
+        """Gets the bytes of a reply, which may take any time to begin. Raises ShellfleetError."""
+        return await self._exchange(Request("GET", self._target(path, None), patient=True), _read)
 
     @asynccontextmanager
     async def send(
@@ -118,7 +123,7 @@ class Api:
             wait = asked if asked is not None else delay * random.uniform(0.75, 1.25)
             if not again or time.monotonic() + wait > until or self._pool.is_closed:
                 raise failure
-            await asyncio.sleep(wait)
+            await self.pause(wait)
             delay = min(delay * 2, _MOST_DELAY_S)
 
     async def pieces(self, response: Response) -> AsyncGenerator[bytes]:
@@ -130,6 +135,13 @@ class Api:
         except Broken as error:
             raise self.unreachable(error) from error
 
+    async def pause(self, seconds: float) -> None:
+        """Waits before a request is repeated, at most until the client is closed."""
+        try:
+            await asyncio.wait_for(self._closed.wait(), seconds)
+        except asyncio.TimeoutError:
+            pass
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Starts work in the background, which `close` cancels."""
         task = asyncio.get_running_loop().create_task(work)
@@ -139,6 +151,7 @@ class Api:
 
     async def close(self) -> None:
         """Cancels the work in the background, and closes every connection."""
+        self._closed.set()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -202,6 +215,6 @@ def from_problem(problem: Json) -> ShellfleetError:
 
 def _to_seconds(retry_after: str | None) -> float | None:
     """Returns the seconds of a Retry-After header. Its other form, a date, counts as absent."""
-    if retry_after is None or not retry_after.strip().isdigit():
+    if retry_after is None or not retry_after.strip().isdecimal():
         return None
     return float(retry_after)

@@ -235,6 +235,8 @@ class Response:
                     yield piece
             elif "content-length" in self.headers:
                 left = int(self.headers["content-length"])
+                if left < 0:
+                    raise MessageError("It answered with a body of no length")
                 while left > 0:
                     piece = await self._connection.receive(left)
                     left -= len(piece)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -62,5 +61,5 @@ async def follow(
         failing_since = failing_since or time.monotonic()
         if failure is not None and time.monotonic() - failing_since > api.retry_s:
             raise failure
-        await asyncio.sleep(delay)
+        await api.pause(delay)
         delay = min(delay * 2, _MOST_DELAY_S)
