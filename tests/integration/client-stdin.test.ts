@@ -65,6 +65,29 @@ describe('streamed stdin', () => {
     expect(letGo).toBe(true);
   });
 
+  test('stops its command at once when its source throws instead of waiting', async () => {
+    await using stage = await setClientStage();
+    await stage.startHost();
+    const fleet = await stage.connect();
+    const session = await fleet.session('s');
+    const locked = new ReadableStream<Uint8Array>();
+    locked.getReader();
+    function* broken() {
+      yield 'some ';
+      throw new Error('the disk is gone');
+    }
+    for (const [stdin, bytes] of [
+      [locked, 0],
+      [broken(), 5],
+    ] as const) {
+      const command = await session.submit('cat; sleep 60', { stdin, timeoutMs: 60_000 });
+      await command.stdinSent();
+      const { error } = await command.result();
+      expect(error).toMatchObject({ code: 'STDIN_INCOMPLETE', context: { bytes } });
+      expect(error?.message).toContain('its source failed where it was streamed from');
+    }
+  });
+
   test('does not read the source if the session is closed', async () => {
     await using stage = await setClientStage();
     const fleet = await stage.connect();

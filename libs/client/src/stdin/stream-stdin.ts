@@ -18,7 +18,13 @@ export async function streamStdin(
   source: StdinSource,
 ): Promise<void> {
   const place: InputPlace = { context, keys, entryId, retryMs: Number.POSITIVE_INFINITY };
-  const iterator = toIterator(source);
+  let iterator: Pieces | undefined;
+  // Async, because a source may throw at once, such as a stream that another reader has locked.
+  const next = async (): Promise<Step> => {
+    iterator ??= toIterator(source);
+    return iterator.next();
+  };
+  const release = async () => iterator?.return?.();
   let offset = 0;
   const send = async (call: InputCall): Promise<boolean> => {
     const written = await sendInput(place, { ...call, offset, leaseMs: LIMITS.inputLeaseMs });
@@ -30,7 +36,7 @@ export async function streamStdin(
   };
   try {
     for (;;) {
-      const step = await renewing(() => send({}), iterator.next());
+      const step = await renewing(() => send({}), next());
       if (step === 'stopped') return;
       if (step === 'failed') return void (await send({ closes: 'broken' }));
       if (step.done === true) return void (await send({ closes: 'end' }));
@@ -41,11 +47,13 @@ export async function streamStdin(
     // The connection was closed: the lease lapses, and the host ends the command with STDIN_INCOMPLETE.
   } finally {
     // The return is not awaited, because it may never settle if the source waits for its next piece.
-    void Promise.resolve(iterator.return?.()).catch(() => {});
+    void release().catch(() => {});
   }
 }
 
-function toIterator(source: StdinSource): Iterator<Uint8Array | string> | AsyncIterator<Uint8Array | string> {
+type Pieces = Iterator<Uint8Array | string> | AsyncIterator<Uint8Array | string>;
+
+function toIterator(source: StdinSource): Pieces {
   return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
 }
 
@@ -56,11 +64,8 @@ function isPiece(value: unknown): boolean {
 type Step = IteratorResult<Uint8Array | string>;
 
 /** Waits for a piece of the source, and renews the lease during the wait. */
-async function renewing(
-  renew: () => Promise<boolean>,
-  piece: Step | Promise<Step>,
-): Promise<Step | 'stopped' | 'failed'> {
-  const next = Promise.resolve(piece).catch(() => 'failed' as const);
+async function renewing(renew: () => Promise<boolean>, piece: Promise<Step>): Promise<Step | 'stopped' | 'failed'> {
+  const next = piece.catch(() => 'failed' as const);
   for (;;) {
     const timer = Promise.withResolvers<'tick'>();
     const timeout = setTimeout(() => timer.resolve('tick'), RENEW_EVERY_MS).unref();
