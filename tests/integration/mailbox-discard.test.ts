@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { close, discard, finish, open, readIdempotencyKey, release, submit, take } from '@shellfleet/mailbox';
+import { recordKey } from '@shellfleet/protocol';
 import { describe, expect, test } from 'vitest';
 import { finishAs, newSubmission, openSession, own } from '../support/mailbox-session.ts';
 import { generation, keys, redis, useMailbox } from '../support/open-mailbox.ts';
@@ -43,6 +44,19 @@ describe('the mailbox call `discard`', () => {
     expect(await redis.pttl(keys.state)).toBe(-1);
     await release(owner, 'queued');
     expect(await longestLife()).toBeLessThanOrEqual(5_000);
+  });
+
+  test('leaves the record of an entry that still runs, which its end needs', async () => {
+    const submission = newSubmission(generation);
+    const { entryId } = submission;
+    await submit(redis, keys, submission);
+    const owner = await own(redis, keys);
+    await take(owner);
+    await close(redis, keys, generation, false);
+    expect(await discard(redis, keys, generation, { entryIds: [entryId], idempotencyKeys: [] })).toBe(true);
+    expect(await redis.pttl(recordKey(keys, entryId))).toBe(-1);
+    const end = { ...finishAs('cancellation'), cancelReason: 'session closed' };
+    expect(await finish(owner, entryId, end)).toMatchObject({ type: 'finished' });
   });
 
   test('leaves an open generation as it is, and the retention of the next one', async () => {

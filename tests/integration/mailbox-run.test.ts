@@ -247,6 +247,17 @@ describe('the mailbox call `finish`', () => {
     expect(await finish(owner, '01UNKNOWN', finishAs('error'))).toEqual({ type: 'not-running' });
   });
 
+  test('ends a running entry that has lost its record, once, and starts the next', async () => {
+    const ids = await submitSome(redis, keys, generation, 2);
+    const owner = await own(redis, keys);
+    await take(owner);
+    await redis.del(recordKey(keys, ids[0] ?? ''));
+    const first = await finish(owner, ids[0] ?? '', finishAs('success', true));
+    expect(first).toMatchObject({ endedBefore: false, next: { entry: { id: ids[1] } } });
+    expect(await finish(owner, ids[0] ?? '', finishAs('success', true))).toMatchObject({ endedBefore: true });
+    expect(idsOf(await readEvents(redis, keys), 'command.completed')).toEqual([ids[0]]);
+  });
+
   test('ends an unstarted head as a denial or an error', async () => {
     const ids = await submitSome(redis, keys, generation, 2);
     const owner = await own(redis, keys);

@@ -5,7 +5,7 @@
 --      13 most bytes of a result in the notice · 14 digest of the host's admission rules, or '' for none ·
 --      15 reason of the result's cancellation, or '' · 16 `<tenant>:<session>` · 17… last output chunks (see follows)
 -- Returns {event, {take…}, 0 ended by this call · 1 ended before} · {-1} fenced · {-2} neither running nor head ·
---         {-3} no record · {-4, reason} finish it as a cancellation with this reason ·
+--         {-3} no record, and not running · {-4, reason} finish it as a cancellation with this reason ·
 --         {-5, stdout, stderr} output not at the stored offset
 local fence, host, id, outcome, result = ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local owner_fence, owner_host, running, phase, held, counted =
@@ -14,7 +14,8 @@ if owner_fence ~= fence or owner_host ~= host then return {-1} end
 local record = prefix .. 'record:' .. id
 local entry_state, event, cancel, stdout, stderr, seq, started_at, key, input =
   unpack(redis.call('HMGET', record, 'state', 'event', 'cancel', 'stdout', 'stderr', 'seq', 'startedAt', 'key', 'input'))
-if not entry_state then return {-3} end
+-- A running entry without a record has not ended, since one script does both. Without an end it would run for ever.
+if not entry_state and running ~= id then return {-3} end
 local ends_now = entry_state ~= 'ended'
 if ends_now then
   if running ~= id and (running or redis.call('LINDEX', queue, 0) ~= id) then return {-2} end
