@@ -30,6 +30,8 @@ export function makeReady(parts: SessionParts, leaving?: AbortSignal, entry?: En
 async function openUntilReady(parts: SessionParts, leaving?: AbortSignal): Promise<boolean> {
   const { context, shell, announcements, hosting } = parts;
   const from = Date.now();
+  // A wall clock that is set must not change how long the engine is waited for.
+  const retryUntil = performance.now() + ENGINE_RETRY_MS;
   const signal = AbortSignal.any([hosting.lost, hosting.unwanted, ...(leaving === undefined ? [] : [leaving])]);
   const opens = !shell.hasState;
   if (shell.sandbox === undefined) await announcements.starting();
@@ -49,7 +51,7 @@ async function openUntilReady(parts: SessionParts, leaving?: AbortSignal): Promi
         return false;
       }
       if (error.code === 'DOCKER_UNAVAILABLE' && !context.takesNew() && !shell.hasState) return false;
-      if (error.code === 'DOCKER_UNAVAILABLE' && Date.now() - from < ENGINE_RETRY_MS) {
+      if (error.code === 'DOCKER_UNAVAILABLE' && performance.now() < retryUntil) {
         await delay(ENGINE_POLL_MS);
         continue;
       }

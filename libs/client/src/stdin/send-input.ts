@@ -49,13 +49,14 @@ export async function sendInput(place: InputPlace, call: InputCall): Promise<Exc
     number: context.nextInputNumber(),
     chunks: [...toPieces(bytes, LIMITS.inputChunkBytes)].map(seal),
   };
-  const giveUpAt = Date.now() + place.retryMs;
+  const giveUpAt = performance.now() + place.retryMs;
   let wake: Wake | undefined;
   try {
     for (;;) {
       signal?.throwIfAborted();
       const written = await writeInput(context.redis, keys, entryId, write).catch((error: unknown) => {
-        if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || Date.now() > giveUpAt) throw error;
+        if (!isShellfleetError(error) || error.code !== 'QUEUE_UNAVAILABLE' || performance.now() > giveUpAt)
+          throw error;
         // A full Redis accepts no chunk. A call without chunks still renews the submitter's lease.
         const { writer, number, offset, leaseMs } = write;
         if (offset !== undefined && leaseMs !== undefined)

@@ -19,10 +19,10 @@ export async function purgeSession(context: CloseContext & { tenant: string }, k
     const call = { type: 'purge', tenant: keys.tenant, session: keys.session, generation, signed } as const;
     await callHost(context.redis, context.namespace, hostId, call);
   }
-  for (const until = Date.now() + WITHIN_MS; ; await delay(POLL_MS)) {
+  for (const until = performance.now() + WITHIN_MS; ; await delay(POLL_MS)) {
     const left = await readOwn();
     if (left.length === 0) return before.length;
-    if (Date.now() < until) continue;
+    if (performance.now() < until) continue;
     const hosts = [...new Set(left.map(({ hostId }) => hostId))].join(', ');
     throw new ShellfleetError(
       'HOST_UNREACHABLE',
