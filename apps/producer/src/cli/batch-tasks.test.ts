@@ -44,6 +44,9 @@ describe('a file of tasks', () => {
     ['-', JSON.stringify(TASKS)],
     ['-', LINES],
     ['tasks.jsonl', LINES],
+    ['marked.jsonl', `\uFEFF${LINES}`],
+    ['marked.yaml', `\uFEFF${YAML}`],
+    ['-', `\uFEFF${LINES}`],
     ['list.mjs', `export default ${JSON.stringify(TASKS)}`],
     ['generator.mjs', `export default async function* () { yield* ${JSON.stringify(TASKS)} }`],
   ])('is read as often as needed: %s', async (name, text) => {

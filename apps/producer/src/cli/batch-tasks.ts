@@ -123,8 +123,9 @@ async function* readJsonTasks(path: string, input: Readable): AsyncGenerator<Pla
   for await (const line of readLines(input, path)) {
     at++;
     if (!isUtf8(line)) throw notUtf8(`${path}:${at}`);
-    const text = line.toString();
-    if (text.trim() !== '') yield { task: parseTask(text, `${path}:${at}`), at };
+    // Without the byte order mark, too, with which some editors begin a file.
+    const text = line.toString().trim();
+    if (text !== '') yield { task: parseTask(text, `${path}:${at}`), at };
   }
 }
 

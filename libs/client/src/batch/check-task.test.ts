@@ -23,6 +23,15 @@ function check(ids: string[], local: string, repeats = 1): Promise<number> {
   return checkTasks({ name: 'tasks.jsonl', counts: 'lines', read }, { repeats });
 }
 
+describe('a list of tasks', () => {
+  test('is refused for ids that would be the same in UTF-8', async () => {
+    await expect(check(['\ud800', '\ud801'], 'shared')).rejects.toMatchObject({
+      code: 'COMMAND_INVALID',
+      message: expect.stringContaining('tasks.jsonl:1 is not valid: id: is not valid Unicode (lone surrogate)'),
+    });
+  });
+});
+
 describe('a list of tasks with `files`', () => {
   test.each([
     ['shared', ['a', 'b'], 2],

@@ -69,6 +69,8 @@ const fieldsSchema = z.strictObject({
     .string('must be a string')
     .min(1, 'must not be empty')
     .max(256, 'must be at most 256 characters')
+    // In UTF-8, two ids with different lone surrogates would be the same.
+    .refine((id) => id.isWellFormed(), 'is not valid Unicode (lone surrogate)')
     .meta({ description: 'Id of the task, 1 to 256 characters, unique in the batch.' }),
   script: z
     .union(
