@@ -3,6 +3,7 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { type Fleet, readBatchManifest, type TaskResult } from '@shellfleet/client';
 import { packPath } from '@shellfleet/client/driving';
@@ -267,6 +268,57 @@ describe('an attach', () => {
     const [, line] = await resultsIn(at('work/out.jsonl'));
     expect(line?.outputs).toMatchObject({ '/k': { error: { code: 'FILE_DENIED' } } });
     expect(await readFile(at('secret/keys'), 'utf8')).toBe('mine');
+  });
+
+  test('waits while Redis is away, and fetches every output afterwards', async () => {
+    const tasks = ['a', 'b'].map((id) => ({ id, script: 'true', outputs: { '/o': '{id}.txt' } }));
+    await fleet.batches.submit(tasks, { name: 'outage' });
+    const lease = await drive('outage');
+    for (const { id } of tasks) {
+      await storeOutput(lease, id, '/o', id);
+      await appendResults(lease, [lineOf(id, { outputs: { '/o': { path: '' } } })]);
+    }
+    await endBatch(lease, { totals: totalsOf(2, 2), progress: progressOf(2) });
+    const before = process.cwd();
+    process.chdir(directory);
+    try {
+      const results = fleet.batches.attach('outage', { out: at('outage.jsonl') });
+      expect(await results.next()).toMatchObject({ value: { id: 'a' } });
+      stage.own.freeze();
+      const second = results.next();
+      await setTimeout(3_000);
+      stage.own.thaw();
+      expect(await second).toMatchObject({ value: { id: 'b', outputs: { '/o': { path: expect.any(String) } } } });
+      expect(await results.next()).toMatchObject({ done: true });
+      expect(await readFile(at('b.txt'), 'utf8')).toBe('b');
+    } finally {
+      stage.own.thaw();
+      process.chdir(before);
+    }
+  });
+
+  test('ends with its client, and at its signal, while Redis is away', async () => {
+    const other = await stage.connect();
+    await fleet.batches.submit([{ id: 'a', script: 'true' }], { name: 'left-away' });
+    const lease = await drive('left-away');
+    await appendResults(lease, [lineOf('a')]);
+    const stop = new AbortController();
+    const ofClosed = other.batches.attach('left-away');
+    const ofAborted = fleet.batches.attach('left-away', { signal: stop.signal });
+    for (const results of [ofClosed, ofAborted]) expect(await results.next()).toMatchObject({ value: { id: 'a' } });
+    stage.own.freeze();
+    try {
+      const ends = Promise.allSettled([ofClosed.next(), ofAborted.next()]);
+      await setTimeout(2_500);
+      stop.abort(new Error('enough'));
+      await other.close();
+      expect(await ends).toEqual([
+        { status: 'rejected', reason: expect.objectContaining({ code: 'QUEUE_UNAVAILABLE' }) },
+        { status: 'rejected', reason: expect.objectContaining({ message: 'enough' }) },
+      ]);
+    } finally {
+      stage.own.thaw();
+    }
   });
 
   test('rejects with the error of a batch that failed as a whole', async () => {

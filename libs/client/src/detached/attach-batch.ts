@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type BatchAccess, noteBatch, readResultLines, type StoredBatch } from '@shellfleet/mailbox';
+import { type BatchAccess, noteBatch, type Retry, readResultLines, type StoredBatch } from '@shellfleet/mailbox';
 import { fromWireError, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { BatchProgress } from '../batch/batch-progress.ts';
 import { type TaskResult, taskResultSchema } from '../batch/task-result.ts';
 import type { FleetView } from '../view.ts';
@@ -29,8 +30,9 @@ const LOOK_EVERY_MS = 1_000;
 const LOOKS_UNTIL_NOTE = 10;
 
 /**
- * Yields the results of a batch, those that are stored first, until the batch has ended. Rejects with BATCH_NOT_FOUND,
- * with COMMAND_INVALID when `out` exists, with FILE_…, and with the error of a batch that failed as a whole.
+ * Yields the results of a batch, those that are stored first, until the batch has ended. Once it has begun, it waits
+ * while Redis is away. Rejects with BATCH_NOT_FOUND, with COMMAND_INVALID when `out` exists, with FILE_…, and with the
+ * error of a batch that failed as a whole.
  */
 export async function* attachBatch(
   view: FleetView,
@@ -39,13 +41,24 @@ export async function* attachBatch(
 ): AsyncGenerator<TaskResult, void, undefined> {
   const access = accessTo(view, name);
   const { id } = await findBatch(access);
-  await using file = out === undefined ? undefined : await AttachedFile.open(access, id, out);
+  const pause = () =>
+    delay(LOOK_EVERY_MS, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+  const retry: Retry = (call) =>
+    retryWhileRedisIsDown(call, signal, {
+      errorReplies: 'throw',
+      async waitBeforeRetry() {
+        await pause();
+        // Throws once this client is closed.
+        void view.redis;
+      },
+    });
+  await using file = out === undefined ? undefined : await AttachedFile.open(access, id, out, { retry, signal });
   let [next, looks, lease] = [0, 0, -1];
   for (;;) {
     signal?.throwIfAborted();
     // The state is read before the results: once it is `ended`, every result is stored.
-    const batch = await findSame(access, id);
-    for await (const page of readResultLines(access, id, next)) {
+    const batch = await retry(() => findSame(access, id));
+    for await (const page of readResultLines(access, id, next, retry)) {
       for (const line of page.lines) {
         signal?.throwIfAborted();
         const result = taskResultSchema.safeParse(tryJson(line)).data;
@@ -64,8 +77,8 @@ export async function* attachBatch(
     const { leaseUntil = 0 } = batch;
     looks = state === 'waiting' || leaseUntil === lease ? looks + 1 : 0;
     lease = leaseUntil;
-    if (looks > 0 && looks % LOOKS_UNTIL_NOTE === 0) await noteBatch(access);
-    await delay(LOOK_EVERY_MS, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+    if (looks > 0 && looks % LOOKS_UNTIL_NOTE === 0) await retry(() => noteBatch(access));
+    await pause();
   }
 }
 

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { type BatchAccess, readManifest, readOutput, readTasks } from '@shellfleet/mailbox';
-import { ensureShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
+import { type BatchAccess, type Retry, readManifest, readOutput, readTasks } from '@shellfleet/mailbox';
+import { ensureShellfleetError, isShellfleetError, LIMITS, ShellfleetError } from '@shellfleet/protocol';
 import { IdSet } from '../batch/id-set.ts';
 import { type BatchManifest, manifestSchema } from '../batch/manifest.ts';
 import { writeManifest } from '../batch/manifest-file.ts';
@@ -15,6 +15,14 @@ import { WrittenOutputs } from './written-outputs.ts';
 
 /** Most bytes of an output when it is unpacked. */
 const MOST_UNPACKED = 16 * LIMITS.detachedTaskOutputBytes;
+
+/** How outputs are read. */
+interface Reading {
+  /** Function that repeats a read while Redis is away. */
+  retry: Retry;
+  /** Signal whose abort ends the repetitions. */
+  signal: AbortSignal | undefined;
+}
 
 interface Opened {
   file: ResultsFile;
@@ -34,10 +42,12 @@ export class AttachedFile implements AsyncDisposable {
   readonly #known: IdSet;
   readonly #written: WrittenOutputs;
   readonly #unlock: () => Promise<void>;
+  readonly #reading: Reading;
   #outputs: Promise<Map<string, Record<string, string>>> | undefined;
 
-  private constructor(access: BatchAccess, id: string, out: string, opened: Opened) {
+  private constructor(access: BatchAccess, id: string, out: string, opened: Opened, reading: Reading) {
     this.#access = access;
+    this.#reading = reading;
     this.#id = id;
     this.#out = out;
     this.#file = opened.file;
@@ -47,7 +57,7 @@ export class AttachedFile implements AsyncDisposable {
   }
 
   /** Opens the file, and continues that of an earlier call for the same batch. */
-  static async open(access: BatchAccess, id: string, out: string): Promise<AttachedFile> {
+  static async open(access: BatchAccess, id: string, out: string, reading: Reading): Promise<AttachedFile> {
     // What is read of a pipe or a terminal would be what this process writes, or what somebody types.
     const isRegular = await mayBeRegular(out);
     const unlock = isRegular ? await lockFile(out) : async () => {};
@@ -57,7 +67,7 @@ export class AttachedFile implements AsyncDisposable {
       const written = isRegular ? await WrittenOutputs.open(`${out}.outputs`, how) : WrittenOutputs.inMemory();
       const file = await ResultsFile.open(out, how, await readOwnManifest(access, id));
       const known = how === 'resume' ? finished : new IdSet();
-      return new AttachedFile(access, id, out, { file, known, written, unlock });
+      return new AttachedFile(access, id, out, { file, known, written, unlock }, reading);
     } catch (error) {
       await unlock();
       throw error;
@@ -69,7 +79,10 @@ export class AttachedFile implements AsyncDisposable {
     return this.#known.has(id);
   }
 
-  /** Writes the outputs of a task, then its line, and returns it with the paths on this machine. */
+  /**
+   * Writes the outputs of a task, then its line, and returns it with the paths on this machine. When an output cannot
+   * be read now, no line is written, so that a later call fetches both.
+   */
   async add(result: TaskResult): Promise<TaskResult> {
     const outputs = result.outputs && (await this.#writeOutputs(result, result.outputs));
     const whole = { ...result, ...(outputs === undefined ? {} : { outputs }) };
@@ -92,7 +105,11 @@ export class AttachedFile implements AsyncDisposable {
           path,
           await local.then(
             (place) => ({ path: place }),
-            (cause: unknown) => ({ error: ensureShellfleetError(cause).toJSON() }),
+            (cause: unknown) => {
+              this.#reading.signal?.throwIfAborted();
+              if (isShellfleetError(cause) && cause.code === 'QUEUE_UNAVAILABLE') throw cause;
+              return { error: ensureShellfleetError(cause).toJSON() };
+            },
           ),
         ]);
       }
@@ -112,7 +129,7 @@ export class AttachedFile implements AsyncDisposable {
     const [place] = outputPlaces({ [path]: template }, task, repeat);
     if (place !== undefined && !isVisibleBelow(relative('.', place.local)))
       throw new ShellfleetError('FILE_DENIED', `${place.local} is hidden, so nothing was written there.`, { path });
-    const packed = await readOutput(this.#access, this.#id, run, path);
+    const packed = await readOutput(this.#access, this.#id, run, path, this.#reading.retry);
     if (place === undefined || packed === undefined)
       throw new ShellfleetError('FILE_NOT_FOUND', `${path} is not stored any more.`, { path });
     await refuseLinks(resolve('.'), place.local);
@@ -126,7 +143,7 @@ export class AttachedFile implements AsyncDisposable {
     const byTask = new Map<string, Record<string, string>>();
     /** Most tasks have the same paths, which are held once. */
     const same = new Map<string, Record<string, string>>();
-    for await (const { task } of readTasks(this.#access, this.#id)) {
+    for await (const { task } of readTasks(this.#access, this.#id, this.#reading.retry)) {
       const { id, outputs } = task as { id: string; outputs?: Record<string, string> };
       if (outputs === undefined) continue;
       const key = JSON.stringify(outputs);

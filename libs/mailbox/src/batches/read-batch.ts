@@ -173,15 +173,19 @@ function notWhole({ keys: { name } }: BatchAccess): ShellfleetError {
   );
 }
 
-/** Reads an output of a run of a task, packed. Resolves with undefined when it is not stored. */
+/**
+ * Reads an output of a run of a task, packed. `retry` may repeat the read. Resolves with undefined when it is not
+ * stored.
+ */
 export async function readOutput(
   { redis, sealer, keys }: BatchAccess,
   id: string,
   run: string,
   path: string,
+  retry: Retry = callOnce,
 ): Promise<Buffer | undefined> {
   const part = outputName(run, path);
-  const sealed = await redis.hget(keys.outputs, part).catch(throwQueueError);
+  const sealed = await retry(() => redis.hget(keys.outputs, part).catch(throwQueueError));
   if (sealed === null) return undefined;
   return sealer.openBytes(sealed, sealPlace('batch-output', keys, { batch: keys.name, id, part }));
 }
