@@ -144,6 +144,21 @@ describe('the connection to Redis', () => {
     expect(unhandled).toEqual([]);
   });
 
+  test('tells its caller of each sending, also of that after a missing script', async () => {
+    await using server = await startOwnRedis();
+    const { redis } = await connectRedis(server.url, 'producer', 'test');
+    const keys = newKeys();
+    const generation = await openSession(redis, keys);
+    await redis.script('FLUSH');
+    /** Number of accepted entries after each sending, as the next call of the connection finds it. */
+    const accepted: Promise<number>[] = [];
+    const onSent = () => accepted.push(redis.llen(keys.queue));
+    await submit(redis, keys, newSubmission(generation), onSent);
+    await submit(redis, keys, newSubmission(generation), onSent);
+    expect(await Promise.all(accepted)).toEqual([0, 1, 2]);
+    redis.disconnect();
+  });
+
   test('keeps entries in call order after a restarted Redis has lost the scripts', async () => {
     await using server = await startOwnRedis('--appendonly', 'yes', '--appendfsync', 'always');
     const { redis } = await connectRedis(server.url, 'subscriber', 'test');

@@ -22,6 +22,7 @@ export function runOnSession(
   script: Script,
   keys: SessionKeys,
   args: ScriptArgument[],
+  onSent?: () => void,
 ): Promise<unknown> {
-  return runScript(redis, script, [keys.state], [keys.prefix, keys.feed, ...args]);
+  return runScript(redis, script, [keys.state], [keys.prefix, keys.feed, ...args], onSent);
 }

@@ -1,6 +1,7 @@
+import { EventEmitter } from 'node:events';
 import type { Redis } from 'ioredis';
 import { describe, expect, test } from 'vitest';
-import { DurabilityOfRedis } from './durability.ts';
+import { DurabilityOfRedis, waitUntilOnDisk } from './durability.ts';
 
 interface Settings {
   version: string;
@@ -12,14 +13,14 @@ interface Settings {
 
 function fakeRedis(settings: Settings) {
   const calls: unknown[][] = [];
-  const redis = {
+  const redis = Object.assign(new EventEmitter(), {
     info: async () => `redis_version:${settings.version}\r\naof_enabled:${settings.aof ? 1 : 0}\r\n`,
     config: async () => ['appendfsync', settings.appendfsync],
     call: async (...call: unknown[]) => {
       calls.push(call);
       return [settings.onDisk, 0];
     },
-  };
+  });
   return { redis: redis as unknown as Redis, calls };
 }
 
@@ -68,4 +69,15 @@ describe('durability of Redis', () => {
       expect(calls).toEqual(Array(waits).fill(['WAITAOF', '1', '0', '1500']));
     },
   );
+
+  test('is not confirmed by a reply that came over another connection', async () => {
+    const { redis } = fakeRedis({ ...always, version: '7.2.0', appendfsync: 'everysec' });
+    const confirmed = waitUntilOnDisk(redis, 's.X');
+    redis.emit('close');
+    await expect(confirmed).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining('s.X was accepted, but the connection broke'),
+    });
+    expect(redis.listenerCount('close')).toBe(0);
+  });
 });

@@ -103,15 +103,28 @@ export function requireDurability(durability: Durability): void {
 
 /**
  * Waits until the last write is on the disk. The call must be sent directly after the write, on the same connection.
+ * On another connection, to which it may be repeated, Redis knows of no write and does not wait.
  */
 export async function waitUntilOnDisk(redis: Redis, commandId: string): Promise<void> {
-  const [local] = (await redis.call('WAITAOF', '1', '0', String(WAIT_MS)).catch((error: unknown) => {
-    throw toQueueError(error);
-  })) as [number];
-  if (local >= 1) return;
+  let isBroken = false;
+  const onClose = () => {
+    isBroken = true;
+  };
+  redis.once('close', onClose);
+  try {
+    const [local] = (await redis.call('WAITAOF', '1', '0', String(WAIT_MS)).catch((error: unknown) => {
+      throw toQueueError(error);
+    })) as [number];
+    if (local >= 1 && !isBroken) return;
+  } finally {
+    redis.off('close', onClose);
+  }
+  const why = isBroken
+    ? 'the connection broke before Redis had confirmed that it is on its disk'
+    : `Redis did not write it to its disk within ${WAIT_MS} ms`;
   throw new ShellfleetError(
     'QUEUE_UNAVAILABLE',
-    `Command ${commandId} was accepted, but Redis did not write it to its disk within ${WAIT_MS} ms. Submit again with the same idempotency key, or go on with fleet.command(id).`,
+    `Command ${commandId} was accepted, but ${why}. Submit again with the same idempotency key, or go on with fleet.command(id).`,
     { commandId },
   );
 }

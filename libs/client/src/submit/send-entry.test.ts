@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { SharedTimer } from '@shellfleet/concurrency';
 import { type Submitted, submit } from '@shellfleet/mailbox';
 import {
@@ -185,6 +186,34 @@ describe('sendEntry', () => {
     expect(confirm).not.toHaveBeenCalled();
     await expect(sendEntry(context, session, payload, { durable: true })).rejects.toThrow('another Redis');
     expect(submittedIds()).toHaveLength(2);
+  });
+
+  test.each<[string, Submitted['type'], string[]]>([
+    ['after each sending', 'accepted', ['submit', 'WAITAOF', 'submit', 'WAITAOF']],
+    ['after a write of its own if it found an entry', 'deduplicated', ['submit', 'WAITAOF', 'lpush', 'WAITAOF']],
+    ['after a write of its own if it came twice', 'accepted-before', ['submit', 'WAITAOF', 'lpush', 'WAITAOF']],
+  ])('waits for the disk with a durable submit %s', async (_when, type, calls) => {
+    const made: string[] = [];
+    vi.mocked(submit).mockImplementation(async (_redis, _keys, _submission, onSent) => {
+      for (let sending = 0; sending < (type === 'accepted' ? 2 : 1); sending++) {
+        made.push('submit');
+        onSent?.();
+      }
+      return { ...accepted, type, entryId: 'other' } as Submitted;
+    });
+    const redis = Object.assign(new EventEmitter(), {
+      zadd: async () => 1,
+      async lpush() {
+        made.push('lpush');
+      },
+      async call(name: string) {
+        made.push(name);
+        return [1, 0];
+      },
+    });
+    const context = contextWith({ durability: { mode: 'wait', readAt: 0, confirm: async () => {} } });
+    await sendEntry({ ...context, redis: redis as unknown as Redis }, session, payload, { durable: true });
+    expect([made, redis.listenerCount('close')]).toEqual([calls, 0]);
   });
 
   test('neither sends nor keeps an entry that an interceptor refuses', async () => {

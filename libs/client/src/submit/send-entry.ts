@@ -132,23 +132,30 @@ async function sendNow(
   const pending = context.pending.expect(keys, entryId);
   // If an entry is submitted before the inbox is open, its record is read when the inbox opens.
   void context.openInbox();
+  const { readAt, mode } = context.durability;
+  const waits = options.durable === true && mode === 'wait';
   let onDisk: Promise<void> | undefined;
-  const { readAt } = context.durability;
+  const waitForDisk = () => {
+    onDisk = waitUntilOnDisk(context.redis, pending.commandId);
+    onDisk.catch(() => {});
+  };
   const sending = context.window.enter(() => {
     noteInIndex(context, session);
     // Sealing takes the most time, so an entry is sealed only when the window has room. Then a burst delays its first
     // entries less.
     const seal = () => toSubmission(context, session, entryId, payload, options, trace);
     pending.resubmit = () => resubmit(context, session, pending, seal);
-    const submitted = submit(context.redis, keys, seal());
-    if (options.durable && context.durability.mode === 'wait') {
-      onDisk = waitUntilOnDisk(context.redis, pending.commandId);
-      onDisk.catch(() => {});
-    }
-    return submitted;
+    return submit(context.redis, keys, seal(), waits ? waitForDisk : undefined);
   });
   try {
-    const sent = await accept(context, session, pending, await sending);
+    const submitted = await sending;
+    if (waits && (submitted.type === 'accepted-before' || submitted.type === 'deduplicated')) {
+      // This call wrote nothing, so Redis would not wait for the write of the earlier one. A note is a later write.
+      session.indexedAt = 0;
+      noteInIndex(context, session);
+      waitForDisk();
+    }
+    const sent = await accept(context, session, pending, submitted);
     await onDisk;
     if (options.durable) await context.durability.confirm(pending.commandId, readAt);
     return sent;

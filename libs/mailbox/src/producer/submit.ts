@@ -39,32 +39,38 @@ export type Submitted =
   /** The tenant uses as much as it may. */
   | { type: 'over-quota'; quota: 'maxQueued' | 'maxDiskBytes'; used: number; limit: number };
 
-/** Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). */
-export async function submit(redis: Redis, keys: SessionKeys, submission: Submission): Promise<Submitted> {
-  const reply = asArray(
-    await runOnSession(redis, script, keys, [
-      submission.entryId,
-      submission.generation,
-      submission.kind,
-      submission.payload,
-      submission.payloadHash,
-      submission.idempotencyKey ?? '',
-      submission.inbox,
-      submission.retry,
-      submission.startDeadlineMs ?? '',
-      LIMITS.queuedPerSession,
-      keys.wakeUpsPrefix,
-      encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
-      submission.input ?? '',
-      LIMITS.inputLeaseMs,
-      LIMITS.queuedBytesPerSession,
-      isCluster(redis) ? '' : keys.hostsPrefix,
-      ALIVE_MS - HEARD_WITHIN_MS,
-      LIMITS.wakeUpPayloadBytes,
-      isCluster(redis) ? '' : quotasKey(keys.namespace, keys.tenant),
-    ]),
-    script.name,
-  );
+/**
+ * Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). `onSent` is
+ * called directly after each sending.
+ */
+export async function submit(
+  redis: Redis,
+  keys: SessionKeys,
+  submission: Submission,
+  onSent?: () => void,
+): Promise<Submitted> {
+  const args = [
+    submission.entryId,
+    submission.generation,
+    submission.kind,
+    submission.payload,
+    submission.payloadHash,
+    submission.idempotencyKey ?? '',
+    submission.inbox,
+    submission.retry,
+    submission.startDeadlineMs ?? '',
+    LIMITS.queuedPerSession,
+    keys.wakeUpsPrefix,
+    encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
+    submission.input ?? '',
+    LIMITS.inputLeaseMs,
+    LIMITS.queuedBytesPerSession,
+    isCluster(redis) ? '' : keys.hostsPrefix,
+    ALIVE_MS - HEARD_WITHIN_MS,
+    LIMITS.wakeUpPayloadBytes,
+    isCluster(redis) ? '' : quotasKey(keys.namespace, keys.tenant),
+  ];
+  const reply = asArray(await runOnSession(redis, script, keys, args, onSent), script.name);
   switch (reply[0]) {
     case 1:
       return { type: 'accepted', waiting: asNumber(reply[1]), needsJob: reply[2] === 1 };

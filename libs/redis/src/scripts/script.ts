@@ -78,9 +78,22 @@ export async function loadScripts(redis: Redis): Promise<void> {
   if (failed !== undefined && loads.every((one) => one.status === 'rejected')) throw failed.reason;
 }
 
-/** Runs a script. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer. */
-export function runScript(redis: Redis, script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
-  const run = () => redis.evalsha(script.sha, keys.length, ...keys, ...args);
+/**
+ * Runs a script. `onSent` is called directly after each sending, of which there is another one when Redis did not have
+ * the script. Throws QUEUE_UNAVAILABLE when Redis gives no usable answer.
+ */
+export function runScript(
+  redis: Redis,
+  script: Script,
+  keys: string[],
+  args: ScriptArgument[],
+  onSent?: () => void,
+): Promise<unknown> {
+  const run = () => {
+    const sent = redis.evalsha(script.sha, keys.length, ...keys, ...args);
+    onSent?.();
+    return sent;
+  };
   const order = ++calls;
   const reload = reloads.get(redis);
   const reply = reload === undefined ? run() : whenReloaded(reload, order, run);
