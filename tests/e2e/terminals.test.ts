@@ -1,4 +1,5 @@
 // A terminal in a session's sandbox, from another process, through Redis.
+import { getEventListeners } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingInRedis } from '../support/everything-in-redis.ts';
 import { type FleetInspector, inspectFleet } from '../support/inspect-fleet.ts';
@@ -40,6 +41,15 @@ describe.each(['socket', 'attach'] as const)('a terminal over %s', (transport) =
     expect(await terminal.ended).toEqual({ reason: 'exited', exitCode: 42, signal: null });
     await person.sees(' 29999 30000 ');
     await terminal.close();
+  });
+
+  test('leaves nothing at a signal that outlives it', async () => {
+    const session = await stack.fleet.session('signal');
+    const { signal } = new AbortController();
+    const terminal = await session.attach({ signal });
+    expect(getEventListeners(signal, 'abort').length).toBeGreaterThan(0);
+    await terminal.close();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   test('continues while a command runs, and survives that command’s timeout', async () => {

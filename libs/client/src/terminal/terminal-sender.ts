@@ -41,7 +41,7 @@ export class TerminalSender {
   #sending = false;
   #again = false;
   #ended = false;
-  #answeredAt = Date.now();
+  #answeredAt = performance.now();
   readonly #changed = new Notifier();
 
   constructor(deps: TerminalSenderDeps) {
@@ -126,7 +126,7 @@ export class TerminalSender {
         this.#throwUnlessDown(error),
       );
       if (reply !== undefined) {
-        this.#answeredAt = Date.now();
+        this.#answeredAt = performance.now();
         onReply(reply);
         if (reply.type === 'stored') return;
         if (reply.type === 'misplaced' && reply.next === this.#number + messages.length) return;
@@ -146,7 +146,7 @@ export class TerminalSender {
    */
   #throwUnlessDown(error: unknown): undefined {
     const away = isShellfleetError(error) && error.code === 'QUEUE_UNAVAILABLE';
-    if (!away || Date.now() - this.#answeredAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);
+    if (!away || performance.now() - this.#answeredAt > TERMINAL_TTL_MS) throw away ? error : toQueueError(error);
   }
 
   #seal(message: TerminalInputMessage, number: number): string {

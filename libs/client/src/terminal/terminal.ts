@@ -58,7 +58,7 @@ export class Terminal implements AsyncDisposable {
   #sentRead = 0;
   #reportedRead = 0;
   #host = '';
-  #hostSeenAt = Date.now();
+  #hostSeenAt = performance.now();
 
   /** @internal */
   constructor(
@@ -84,7 +84,8 @@ export class Terminal implements AsyncDisposable {
       onFailed: (error) => this.#fail(error),
     });
     this.#beat = setInterval(() => void this.#renew(), TERMINAL_BEAT_MS).unref();
-    signal?.addEventListener('abort', () => void this.#abort(signal.reason), { once: true });
+    // The signal may outlive many terminals, so it must not hold this one after its end.
+    signal?.addEventListener('abort', () => void this.#abort(signal.reason), { once: true, signal: this.#over.signal });
     // The first message marks the terminal as in use, so that a host that adopts its shell continues it.
     this.resize(size.rows, size.cols);
     void this.#follow().catch((error: unknown) => this.#fail(error));
@@ -167,8 +168,8 @@ export class Terminal implements AsyncDisposable {
     this.#sender.send();
     // If the host is gone for good, no message reports it.
     const alive = this.#host !== '' && (await isHostAlive(this.#context, this.#host).catch(() => true));
-    if (alive) this.#hostSeenAt = Date.now();
-    else if (Date.now() - this.#hostSeenAt > TERMINAL_TTL_MS) {
+    if (alive) this.#hostSeenAt = performance.now();
+    else if (performance.now() - this.#hostSeenAt > TERMINAL_TTL_MS) {
       const message = `The host of session ${this.#session.id} has been unreachable for ${TERMINAL_TTL_MS / 1_000} s. Attach again when it is back.`;
       this.#fail(new ShellfleetError('HOST_UNREACHABLE', message, { sessionId: this.#session.id, hostId: this.#host }));
     }
