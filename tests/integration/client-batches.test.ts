@@ -183,6 +183,19 @@ describe('a batch that ends before its last task', () => {
   });
 });
 
+describe('a task with files whose session waits for a slot', () => {
+  test('ends at its deadline, and its session is closed', async () => {
+    await using empty = await setClientStage();
+    const waiting = await empty.connect();
+    const path = join(directory, 'input');
+    await writeFile(path, 'x');
+    const task = { id: 'a', script: 'true', files: { '/x': path }, deadlineMs: 500 };
+    const [result] = await Array.fromAsync(waiting.batch([task]));
+    expect(result).toMatchObject({ outcome: 'timeout', endedBy: 'deadline', endedIn: 'files' });
+    expect(await Array.fromAsync(waiting.sessions())).toEqual([]);
+  });
+});
+
 describe('the events of a batch', () => {
   test('tell about each attempt, each end and the progress', async () => {
     const first = join(directory, 'events.first');

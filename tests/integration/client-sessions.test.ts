@@ -82,6 +82,18 @@ describe('sessions', () => {
     });
   });
 
+  test('end a file operation at its signal while they wait for a slot', async () => {
+    await using empty = await setClientStage();
+    const { files } = await (await empty.connect()).session('waits');
+    const reason = new Error('enough');
+    for (const call of [files.readText.bind(files, '/x'), files.write.bind(files, '/x', 'y')]) {
+      const stop = new AbortController();
+      const ended = call({ signal: stop.signal });
+      setTimeout(() => stop.abort(reason), 200);
+      await expect(ended).rejects.toBe(reason);
+    }
+  });
+
   test('close at the end of their block, also after an exception', async () => {
     const fleet = await stage.connect();
     let running: Promise<{ outcome: string }> | undefined;

@@ -3,7 +3,10 @@ import type { ApprovalRequestedData, FileInfo } from '@shellfleet/protocol';
 export interface FileOptions {
   /** Whether the operation keeps its order among the session's commands. Default: it runs alongside them. */
   ordered?: boolean | undefined;
-  /** Ends the call between two steps, with the signal's reason, and withdraws its question. */
+  /**
+   * Ends the call between two steps, or while the session waits for a shell, with the signal's reason, and withdraws
+   * its question.
+   */
   signal?: AbortSignal | undefined;
   /** Called with the question when the operation begins to wait for a person. Not called with `ordered`. */
   onApproval?: ((question: ApprovalRequestedData) => void) | undefined;

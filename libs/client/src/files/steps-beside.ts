@@ -110,7 +110,8 @@ export class StepsBeside implements FileSteps {
         continue;
       }
       if (reply.state === 'no-shell') {
-        await this.#untilShell(pauseMs);
+        // The session may wait for a slot for hours, in which the step has not begun.
+        await abortable(this.#untilShell(pauseMs), signal);
         continue;
       }
       unknown += 1;
