@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { BatchProgress, Fleet, Task, TaskResult } from '@shellfleet/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ClientStage, type StageHost, setClientStage } from '../support/client-stage.ts';
@@ -180,6 +181,23 @@ describe('a batch that ends before its last task', () => {
       stderr: expect.stringContaining('0 passed, 1 did not, 1 had ended'),
     });
     expect(await endsIn(out)).toEqual(['fails failure ', 'long timeout deadline']);
+  });
+});
+
+describe('a task that is to end while Redis is away', () => {
+  const commands = () => host.began.length;
+
+  test.each(['deadline', 'signal'] as const)('ends soon after Redis is back: by its %s', async (by) => {
+    const task = { id: 'long', script: 'exec sleep 600', ...(by === 'deadline' && { deadlineMs: 2_000 }) };
+    const stop = new AbortController();
+    const before = commands();
+    const results = Array.fromAsync(fleet.batch([task], { signal: stop.signal }));
+    await until(commands, (count) => count > before);
+    stage.own.freeze();
+    if (by === 'signal') stop.abort();
+    await setTimeout(5_000);
+    stage.own.thaw();
+    expect(await results).toMatchObject([{ outcome: by === 'deadline' ? 'timeout' : 'cancellation', endedBy: by }]);
   });
 });
 

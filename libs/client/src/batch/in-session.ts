@@ -1,4 +1,5 @@
 import type { SessionSpec } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import { Session } from '../session.ts';
 import { beginClose } from '../submit/close-session.ts';
 import { type OpenSession, openSession } from '../submit/open-session.ts';
@@ -31,9 +32,12 @@ export async function inSession<T>(
 ): Promise<T> {
   const opened = await openSession(view, id, spec, { driven: true });
   using _driving = view.driven.drive(opened.keys);
-  const close = () => beginClose(view, opened.keys, opened.generation).catch(() => {});
+  const close = () => beginClose(view, opened.keys, opened.generation);
+  const ended = new AbortController();
   const onAbort = () => {
-    if (stopOf(signal) !== 'deadline') void close();
+    if (stopOf(signal) === 'deadline') return;
+    // What runs is awaited, so a close that is lost while Redis is away would let it run to its own end.
+    void retryWhileRedisIsDown(close, ended.signal, { errorReplies: 'throw' }).catch(() => {});
   };
   signal.addEventListener('abort', onAbort, { once: true });
   try {
@@ -43,7 +47,8 @@ export async function inSession<T>(
     onError?.(error);
     throw error;
   } finally {
+    ended.abort();
     signal.removeEventListener('abort', onAbort);
-    await close();
+    await close().catch(() => {});
   }
 }

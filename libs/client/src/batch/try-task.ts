@@ -1,5 +1,6 @@
 import { readStoredSession } from '@shellfleet/mailbox';
 import { DRIVER_GONE, isShellfleetError, parseCommandId, type Result } from '@shellfleet/protocol';
+import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { Session } from '../session.ts';
 import { closeSession } from '../submit/close-session.ts';
 import type { RunOptions } from '../submit/parse-command.ts';
@@ -189,9 +190,12 @@ function runIn({ task, startDeadlineMs, named, signal }: Attempt, session: Sessi
   return async ({ key, script }) => {
     signal.throwIfAborted();
     const command = await session.submit(script, named ? { ...options, idempotencyKey: key } : options);
+    const ended = new AbortController();
     // For any other reason the session is closed, which cancels the command.
     const cancel = () => {
-      if (stopOf(signal) === 'deadline') void command.cancel('the deadline of the task has passed').catch(() => {});
+      if (stopOf(signal) !== 'deadline') return;
+      const ask = () => command.cancel('the deadline of the task has passed');
+      void retryWhileRedisIsDown(ask, ended.signal, { errorReplies: 'throw' }).catch(() => {});
     };
     signal.addEventListener('abort', cancel, { once: true });
     try {
@@ -200,6 +204,7 @@ function runIn({ task, startDeadlineMs, named, signal }: Attempt, session: Sessi
       noteCommand(used, result, named ? key : undefined);
       return result;
     } finally {
+      ended.abort();
       signal.removeEventListener('abort', cancel);
     }
   };
