@@ -41,6 +41,22 @@ function expectEntry(entryId: string, { accepted = true, own = true } = {}) {
 }
 
 describe('pending results', () => {
+  test('reject an entry whose record was replaced, and read those after it', async () => {
+    const [{ entry: replaced }, { entry: next }] = [expectEntry(ulid(1)), expectEntry(ulid(2))];
+    const cause = Object.assign(new Error('WRONGTYPE Operation against a key'), { name: 'ReplyError' });
+    vi.mocked(readRecord)
+      .mockRejectedValueOnce(new ShellfleetError('QUEUE_UNAVAILABLE', 'no usable answer', {}, { cause }))
+      .mockResolvedValue(ended);
+    const data = Buffer.from(JSON.stringify(wire));
+    vi.mocked(readStoredEvent).mockResolvedValue({
+      ...{ id: '5-0', type: 'command.completed', entryId: next.entryId, data },
+    });
+    await pending.look();
+    const { commandId } = replaced;
+    await expect(replaced.result()).rejects.toMatchObject({ code: 'INTERNAL', context: { commandId } });
+    expect(await next.result()).toMatchObject({ outcome: 'success' });
+  });
+
   // RESULTS-3
   test('submit an entry again that has no record, but only if Redis had accepted it', async () => {
     const inWindow = expectEntry(ulid(Date.now()), { accepted: false });

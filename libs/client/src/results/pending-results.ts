@@ -4,7 +4,7 @@ import { type InboxNotice, readRecord } from '@shellfleet/mailbox';
 import {
   isShellfleetError,
   type SessionKeys,
-  type ShellfleetError,
+  ShellfleetError,
   toCommandId,
   type WireResult,
   withStoredAt,
@@ -182,7 +182,10 @@ export class PendingResults {
     if (pending === undefined) return;
     const { keys, entryId } = pending;
     const { changes } = this.#history;
-    const record = await readRecord(this.#redis, keys, entryId);
+    const record = await readRecord(this.#redis, keys, entryId).catch((error: unknown) => {
+      if (!isOfOtherType(error)) throw error;
+      this.#settle(pending, { type: 'error', error: recordReplaced(pending.commandId, error) });
+    });
     if (pending.settled !== undefined) return;
     if (record === undefined) return this.#recover(pending);
     pending.redisChanges = changes;
@@ -241,6 +244,16 @@ export class PendingResults {
     this.#nextOther += OTHERS_PER_LOOK;
     return some;
   }
+}
+
+/** Tells whether the key has a value of another type, which something else has written. No Result ever comes of it. */
+function isOfOtherType(error: unknown): boolean {
+  return isShellfleetError(error) && error.cause instanceof Error && error.cause.message.startsWith('WRONGTYPE');
+}
+
+function recordReplaced(commandId: string, cause: unknown): ShellfleetError {
+  const message = `Something other than Shellfleet has replaced the record of command ${commandId} in Redis, so its Result cannot be read.`;
+  return new ShellfleetError('INTERNAL', message, { commandId }, { cause });
 }
 
 /** Returns a key for the entry. A session id contains no newline, so the keys are unique. */
