@@ -245,6 +245,16 @@ describe('kept output pipes', () => {
     for (let i = 0; i < 3; i++) expect(await run('echo o; echo e >&2')).toMatchObject({ out: 'o\n', err: 'e\n' });
   });
 
+  test('are opened for a line of another process that names pipes which are not kept', async () => {
+    await run('V=1; rm -f /tmp/where');
+    const line = 'printf \'aaaaaaa%s,\\n\' "${__sf_token#???????}" >/run/shellfleet/go';
+    const where = 'readlink /proc/$$/fd/1 >/tmp/part && mv /tmp/part /tmp/where';
+    await run(`case $__sf_token in aaaaaaa?) ${where} ;; *) (sleep 0.1; ${line}) & ;; esac`);
+    const read = () => it.client.file({ type: 'read', path: '/tmp/where', offset: 0, length: 100 });
+    await expect.poll(async () => (await read()).out).toBe('/run/shellfleet/stdout\n');
+    expect(await run('echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
+  });
+
   // The signals come from outside of the sandbox, from the user that the shell has there. No process is made there, so
   // the pipes count as kept.
   test('are opened again by a shell that a signal has led to its loop', async () => {

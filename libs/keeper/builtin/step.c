@@ -271,7 +271,8 @@ static int steps(int code) {
     const char mark = line[TOKEN];
     line[TOKEN] = 0;
     append(own.token, line);
-    if (mark != ',' && !give_streams()) return give_up();
+    // A line that another process has written may name pipes that the shell has let go of.
+    if ((mark != ',' || !own.streams[1].inode) && !give_streams()) return give_up();
     const int last_pid = last_made_pid;
     code = run(code);
     const int has_fifos = hold_fifos();
