@@ -271,6 +271,17 @@ __sf_reveal() {
   done <"$__sf_dir/names"
 }
 
+# A function may be named set, except in POSIX shells.
+__sf_save_options() {
+  case ${BASH_VERSION-} in
+    ?*)
+      command set +o >|"$__sf_dir/names"
+      while command read -r __sf_line; do command printf 'command %s\n' "$__sf_line"; done <"$__sf_dir/names"
+      ;;
+    *) command set +o ;;
+  esac >|"$__sf_dir/options"
+}
+
 __sf_save_bash() {
   __sf_line=${FUNCNAME[2]-} # below the loop's own
   case $__sf_line in __sf_stop) __sf_line=${FUNCNAME[3]-} ;; esac
@@ -291,11 +302,11 @@ __sf_save_bash() {
   case $__sf_extra in *after=*) command . "$__sf_after" ;; esac
   case $! in ?*) __sf_flags="$__sf_flags,jobs" ;; esac
   case ${#DIRSTACK[@]} in 0 | 1) ;; *) __sf_flags="$__sf_flags,dirs" ;; esac
+  command declare -F >|"$__sf_dir/names"
   {
     command shopt -p
+    command printf '\\command shopt -u expand_aliases\n' # or an alias named alias would be the last one
     command declare -p
-    command declare -f
-    command declare -F
     command trap -p
     case $# in 0) ;; *) command printf 'set --' && command printf ' %q' "$@" && command printf '\n' ;; esac
     command alias -p
@@ -307,6 +318,13 @@ __sf_save_bash() {
           "${OLDPWD-}" "$PWD"
         ;;
     esac
+    # Functions come last, because they may have the names of these commands.
+    command declare -f
+    while command read -r; do # into REPLY, without IFS
+      case $REPLY in 'declare -f '*) ;; *) command printf '\\command %s\n' "$REPLY" ;; esac
+    done <"$__sf_dir/names"
+    command printf '\\command '
+    command shopt -p expand_aliases
     command printf '%s\n' __sf_whole=1
   } >|"$__sf_dir/state"
 }
@@ -329,6 +347,20 @@ __sf_save_posix() {
   command alias >|"$__sf_dir/aliases"
 }
 
+# Reads what `alias` has printed, while IFS is not the user's. The text of an alias may have several lines, and cannot
+# be parsed without the last one.
+__sf_read_aliases() {
+  __sf_aliases='' __sf_text='' IFS=''
+  while command read -r __sf_line; do
+    case $__sf_text in '') __sf_line=${__sf_line#alias } ;; esac
+    __sf_text="$__sf_text$__sf_line
+"
+    command eval ": $__sf_text" || continue
+    __sf_aliases="$__sf_aliases\\alias $__sf_text" __sf_text=''
+  done <"$__sf_dir/aliases"
+  command unset IFS
+}
+
 # exit, set -e, set -u, ${x:?} and SIGURG end here, at any depth of functions, and in bash a signal that nothing traps.
 # For an exit, bash leaves the whole script before it runs the trap, so BASH_COMMAND is what bash was started with.
 # For a signal, BASH_COMMAND is still what the script was executing.
@@ -342,12 +374,12 @@ __sf_leave() {
   # The next shell has all builtins, but this one may be without those that save its state.
   case ${BASH_VERSION-} in ?*) __sf_enable ;; esac
   __sf_free_command
-  command set +o >|"$__sf_dir/options"
+  __sf_save_options
   case $- in *x*) __sf_trace=x ;; esac
   command set +eux
   __sf_unwrap
   __sf_flags=''
-  case $__sf_errexit in e) command printf '%s\n' 'set -e' >>"$__sf_dir/options" ;; esac
+  case $__sf_errexit in e) command printf '%s\n' 'command set -e' >>"$__sf_dir/options" ;; esac
   case $__sf_wants in
     exit) # as in a script, its trap runs now; in a subshell, because it may exit itself
       __sf_flags=$__sf_flags,ran
@@ -390,6 +422,7 @@ __sf_stop() {
     resumed)
       __sf_arguments="$2 $3 $4" __sf_whole='' # not in the saved state
       command set --
+      case ${BASH_VERSION-} in '') __sf_read_aliases ;; esac
       command . "$__sf_dir/state" >/dev/null
       __sf_token=${__sf_arguments%% *} __sf_rc=${__sf_arguments#* } __sf_notes=${__sf_arguments##* }
       __sf_rc=${__sf_rc% *}
@@ -398,7 +431,8 @@ __sf_stop() {
       case ${BASH_VERSION-} in
         ?*) command . "$__sf_dir/hooks" ;;
         *)
-          while command read -r __sf_line; do command eval "alias ${__sf_line#alias }"; done <"$__sf_dir/aliases"
+          command eval "$__sf_aliases"
+          command unset __sf_aliases
           __sf_args=''
           while command test "$__sf_count" -gt 0; do
             __sf_args="\"\$__sf_arg$__sf_count\" $__sf_args"

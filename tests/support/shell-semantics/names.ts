@@ -104,6 +104,33 @@ export const names: Case[] = [
     ],
   },
   {
+    title: 'aliases survive exit, also one named alias and those of several lines',
+    steps: [
+      ends(
+        'case ${BASH_VERSION-} in ?*) shopt -s expand_aliases ;; esac\nalias alias=false many="echo a\n  echo b" quotes="echo it\\\'s \\\'x\\\'\n\necho c" last="echo last"',
+        { code: 0 },
+      ),
+      ends('exit 3', { code: 3, state: 'resumed' }),
+      prints('many\nquotes\nlast', "a\nb\nit's 'x'\nc\nlast\n"),
+    ],
+  },
+  {
+    title: 'functions named set, trap, alias, shopt and declare lose nothing at exit',
+    in: ['bash'],
+    steps: [
+      prints('set -o pipefail; set -- a b; trap "echo usr" USR1; shopt -s nullglob; alias l=ll', ''),
+      prints(
+        'f() { echo exported; }; declare -fx f; for n in set declare trap alias shopt; do eval "$n() { :; }"; done',
+        '',
+      ),
+      ends('exit 3', { code: 3, state: 'kept' }),
+      prints(
+        'echo $#; kill -USR1 $$; [[ -o pipefail ]] && builtin shopt -q nullglob && builtin alias l; bash -c f; type -t trap',
+        "2\nusr\nalias l='ll'\nexported\nfunction\n",
+      ),
+    ],
+  },
+  {
     title: 'builtins that were disabled are enabled again, and the Result reports that',
     in: ['bash'],
     steps: [
