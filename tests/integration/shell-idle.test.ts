@@ -70,6 +70,14 @@ describe.each(images)('%s between two commands', (shell, image) => {
     expect(await it.client.run('set --; unset -v TMOUT; echo "$V"')).toMatchObject({ out: '1\n', state: 'kept' });
   });
 
+  test('is replaced before the next command after a trap that runs `set -n`', async () => {
+    await it.client.run("V=1; trap 'set -n' USR1");
+    await signal(it, ['USR1']);
+    const next = await it.client.run('echo "[$V]"', { timeoutMs: 2_000 });
+    // The loop of bash takes the line of the next command before it ends.
+    expect(next).toMatchObject({ out: '[]\n', state: 'lost', end: { reason: 'exited' } });
+  });
+
   test('re-executes itself after a trap that exits, and reports lost state', async () => {
     await it.client.run("V=1; f() { echo f; }; trap 'exit 4' USR1");
     await signal(it, ['USR1']);

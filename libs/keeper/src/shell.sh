@@ -24,7 +24,7 @@
 
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
-__sf_open='' __sf_parsed='' __sf_signalled='' __sf_step='' __sf_back='' __sf_missing=''
+__sf_open='' __sf_parsed='' __sf_signalled='' __sf_step='' __sf_back='' __sf_missing='' __sf_read=''
 # Set when more steps than sourcing the script are needed, because of a command or of the previous shell's state.
 __sf_odd=1
 
@@ -500,9 +500,14 @@ __sf_stop() {
           case $__sf_step$__sf_odd$__sf_missed$__sf_trace$__sf_errexit:${__sf_args-}$# in
             ,step:0) __sf_line='' ;;
             *)
-              case ${BASH_VERSION:+${TMOUT-}} in
-                '') command read -r __sf_line ;;
-                *) command read -r -t 99999999 __sf_line ;; # otherwise TMOUT would end it
+              case ${BASH_VERSION:+bash${TMOUT:+:limited}} in
+                bash) command read -r __sf_line ;;
+                bash*) command read -r -t 99999999 __sf_line ;; # otherwise TMOUT would end it
+                *) # The `if` succeeds also when a trap has run `set -n` meanwhile. Then the loop can end.
+                  __sf_read=''
+                  if command read -r __sf_line; then __sf_read=1; fi
+                  case $__sf_read in '') __sf_return 1 ;; esac
+                  ;;
               esac
               ;;
           esac
