@@ -5,6 +5,7 @@
 //   __sf_step CODE: CODE is the status of the last command. Sets __sf_rc to that of the last command that ran, and
 //     __sf_line to a line that the loop has to handle, or __sf_back to 1 if it has to handle the end of that command.
 //     Sets neither after a signal.
+//   __sf_step mend: undoes what a command has made of the loop's variables: read-only, numbers, references, nothing.
 //
 // STEP-1. Bash executes no command between two ordinary commands. So a script can neither shadow, trace, trap nor
 //     switch off what happens there.
@@ -20,6 +21,8 @@ enum {
   MOST_LINE = 512,
   MOST_DIRECTORY = 96,
   MOST_PATH = 128,
+  MOST_NAME = 24,
+  MOST_VALUE = 4096,
   SMALL_NUMBERS = 4096
 };
 
@@ -165,7 +168,7 @@ static const char *find_loop_trap(int number, const char *text) {
   return (unsigned long)trap > SMALL_NUMBERS && starts_with(trap, text) ? trap : 0;
 }
 
-static const char EXIT_TEXT[] = "{ __sf_leave ", STOP_TEXT[] = "__sf_stop ";
+static const char EXIT_TEXT[] = "\\__sf_leave ", STOP_TEXT[] = "\\__sf_stop ";
 
 // Returns whether a script can be opened. A command may have lowered the limit for good, or use all numbers below it.
 static int can_open_files(void) {
@@ -179,6 +182,35 @@ static int can_open_files(void) {
 static void set_variable(const char *name, const char *value) {
   unbind_variable_noref(name);
   bind_variable(name, value, 0);
+}
+
+// Sets a variable of the loop to the value that it has, or to nothing.
+static void mend_variable(const char *name) {
+  char value[MOST_VALUE];
+  const char *found = get_string_value(name);
+  if (found && length_of(found) >= MOST_VALUE) return;
+  append(value, found ? found : "");
+  set_variable(name, value);
+}
+
+// Undoes what a command has made of the loop's variables. During a script it knows their values.
+static void mend_variables(void) {
+  static const char *const names[] = {
+    "action",    "after",  "back",  "busy",    "count",   "cwd",    "denied", "dir",    "errexit",
+    "extra",     "fd",     "flags", "input",   "library", "line",   "loop",   "missed", "missing",
+    "name",      "notes",  "odd",   "oldpwd",  "open",    "parsed", "rc",     "script", "seen",
+    "signalled", "status", "step",  "stopped", "token",   "trace",  "wants",  "whole",  "wrapped"};
+  char name[MOST_NAME];
+  const int has_way = get_string_value("__sf_step") != 0;
+  for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+    append(append(name, "__sf_"), names[i]);
+    mend_variable(name);
+  }
+  if (!has_way) set_variable("__sf_step", ",step");
+  if (!own.is_running) return;
+  const char *busy = get_string_value("__sf_busy");
+  if (!busy || !*busy) set_variable("__sf_busy", "1");
+  set_variable("__sf_token", own.token);
 }
 
 // Returns whether the loop has to handle the end of the command that ran.
@@ -244,6 +276,7 @@ static int leave_to_loop(int code, const char *variable, const char *value) {
   char text[4];
   release_streams();
   forget_fifos();
+  mend_variables();
   append_code(text, code);
   set_variable("__sf_rc", text);
   look_for_builtins();
@@ -287,7 +320,12 @@ static int steps(int code) {
 
 static int step(WordList *arguments) {
   const char *busy = get_string_value("__sf_busy");
-  if (!arguments || kernel_pid() != own.shell || own.is_running || (busy && *busy)) return USAGE_ERROR;
+  if (!arguments || kernel_pid() != own.shell) return USAGE_ERROR;
+  if (starts_with(arguments->word->text, "mend")) {
+    mend_variables();
+    return 0;
+  }
+  if (own.is_running || (busy && *busy)) return USAGE_ERROR;
   const int code = number_of(arguments->word->text) & 0xff;
   own.exit_trap = find_loop_trap(EXIT_TRAP, EXIT_TEXT);
   own.stop_trap = find_loop_trap(URGENT, STOP_TEXT);

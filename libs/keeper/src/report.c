@@ -58,7 +58,7 @@ static const char *find_line(const char *text, size_t n, const char *what) {
 // on DEBUG, RETURN and ERR (`hooks`), which a shell that re-executes itself inside a function does not see.
 static void keep_traps(const char *text, size_t n) {
   const char *traps = find_line(text, n, "trap -- "), *end = text + n;
-  const char *loop_trap = find_line(text, n, "trap -- '{ __sf_leave ");
+  const char *loop_trap = find_line(text, n, "trap -- '\\__sf_leave ");
   own.lacks_own_trap = !loop_trap;
   const char *hooks_end = loop_trap ? loop_trap : end;
   if (!loop_trap) own.has_exit_trap = traps && run_directory_write("exit", traps, end - traps, "");

@@ -108,13 +108,13 @@ int run_directory_write_loop(char *const *arguments, int has_saved_state) {
     run_directory_write("hooks", "", 0, "");
   }
   Text text;
-  char where[192];
+  char where[224];
   text_collect(&text);
-  text_add_string(&text, "__sf_dir=");
+  text_add_string(&text, "__sf_place() {\n  __sf_dir=");
   text_quote(&text, directory, strlen(directory));
   snprintf(where, sizeof where,
-           "\n__sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d "
-           "__sf_library=/proc/self/fd/%d",
+           "\n  __sf_fd=/proc/self/fd/ __sf_script=/proc/self/fd/%d __sf_loop=/proc/self/fd/%d "
+           "__sf_library=/proc/self/fd/%d\n  command return \"$1\" || return \"$1\"\n}",
            sealed_first() / 10, sealed_loop(), sealed_builtin());
   text_add_string(&text, where);
   // bash empties the environment first, because a variable may be too long to start a process with.

@@ -1,9 +1,10 @@
-# The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts some definitions before
-# it ($__sf_dir, $__sf_fd, $__sf_script, $__sf_loop, __sf_again) and starts the shell on it. For each command it reads a
-# line with a run token, sources the script at top level (so that declare, set and functions stay), and reports the end.
-# Nothing else is evaluated but the user's traps and the saved state. Scripts, and the texts that surround and check
-# them, are in sealed files of the keeper, whose descriptors the shell has inherited. The last digit of the run token is
-# that of the script's descriptor; the words before=, after=, check= and early= name the others.
+# The loop of the session's shell, for bash, dash, busybox ash and similar ones. The keeper puts two definitions before
+# it and starts the shell on it: __sf_place, which sets $__sf_dir, $__sf_fd, $__sf_script, $__sf_loop and $__sf_library,
+# and __sf_again. For each command it reads a line with a run token, sources the script at top level (so that declare,
+# set and functions stay), and reports the end. Nothing else is evaluated but the user's traps and the saved state.
+# Scripts, and the texts that surround and check them, are in sealed files of the keeper, whose descriptors the shell
+# has inherited. The last digit of the run token is that of the script's descriptor; the words before=, after=, check=
+# and early= name the others.
 #
 # Between commands stdin is the FIFO `go` and stdout the FIFO `report`; during a command all three are the command's.
 #
@@ -20,20 +21,36 @@
 #     also to a shell that has just re-executed itself and has not set its traps yet.
 # LOOP-4. The user may redefine every name. Therefore code between commands is parsed before any code of the user's (no
 #     aliases), calls builtins through `command`, does not depend on IFS, and ends the shell when no command works any
-#     more (set -n), because it would loop without end.
+#     more (set -n), because it would loop without end. What a command has made of the loop's own variables is undone
+#     where the shell can (__sf_mend). Otherwise the shell ends at once, and no command waits for it.
 
+__sf_place 0
 __sf_token='' __sf_rc=0 __sf_notes='' __sf_busy='' __sf_extra='' __sf_trace='' __sf_stopped='' __sf_status=''
 __sf_seen='' __sf_missed='' __sf_wants='' __sf_action='' __sf_denied='' __sf_errexit='' __sf_wrapped=''
 __sf_open='' __sf_parsed='' __sf_signalled='' __sf_step='' __sf_back='' __sf_missing='' __sf_read=''
 # Set when more steps than sourcing the script are needed, because of a command or of the previous shell's state.
 __sf_odd=1
 
+# Removes the attributes that a command has given to the loop's variables (bash), before __sf_place. Only the builtin
+# can undo `readonly`. Returns $1, like __sf_place and __sf_free_command. The loop calls them one after another and not
+# inside of each other, because of FUNCNEST.
+__sf_mend() {
+  case ${BASH_VERSION-} in ?*) command declare -g +ilux __sf_dir "${!__sf_@}" ;; esac
+  command return "$1" || return "$1" # bash may be without `command`
+}
+
 # The versions of bash, the machines and the C libraries that the builtin is tested with (docs/images.md). It uses names
 # of bash's that others may lack or understand differently. An image whose bash does not load builtins keeps the loop.
 __sf_loaded=''
 case ${BASH_VERSION-}:${MACHTYPE-} in
   5.[123].*:x86_64-*-linux-gnu | 5.2.*:x86_64-*-linux-musl | 5.2.*:aarch64-*-linux-gnu)
-    command enable -f "$__sf_library" __sf_step 2>/dev/null && __sf_loaded=,step
+    command enable -f "$__sf_library" __sf_step 2>/dev/null && {
+      __sf_loaded=,step
+      __sf_mend() {
+        command __sf_step mend
+        command return "$1" || return "$1"
+      }
+    }
     ;;
 esac
 
@@ -54,7 +71,7 @@ __sf_is_subshell() {
 # Removes a function named `command`, which would stop the loop, for the report to name. No text is parsed here: a
 # script that was just refused may have damaged the parser of bash.
 __sf_free_command() {
-  command return 0 # which a function cannot do for its caller
+  command return "$1" # which a function cannot do for its caller
   __sf_seen=command __sf_odd=1
   case ${BASH_VERSION-} in
     ?*)
@@ -64,6 +81,7 @@ __sf_free_command() {
       ;;
     *) unset -f command ;;
   esac
+  command return "$1" || return "$1"
 }
 
 # Enables the builtins that the loop needs (bash), after `enable -n`.
@@ -76,19 +94,22 @@ __sf_enable() {
 # Saves the status of a command, and switches off options that the loop cannot work with. Fails, so that the loop
 # continues. In a shell in which no command works any more, the call succeeds, and the shell ends.
 __sf_settle() {
-  __sf_status=$?
+  __sf_status=$1
+  # A command has removed its run token. The keeper would wait for a report with it.
+  case ${__sf_busy-unset}:${__sf_token-unset} in
+    unset:* | :unset) command kill -9 $$ ;;
+    :* | ?*:????????) ;;
+    *) command kill -9 $$ ;;
+  esac
   case $- in
     *[ex]*)
       case $- in *x*) __sf_trace=x ;; esac
-      __sf_free_command
       command set +x
       case $- in *e*) __sf_errexit=e ;; esac
       command set +e
       __sf_odd=1
       ;;
   esac
-  command return 1 # which a function cannot do for its caller
-  __sf_free_command
   command return 1
 }
 
@@ -364,16 +385,30 @@ __sf_read_aliases() {
 # exit, set -e, set -u, ${x:?} and SIGURG end here, at any depth of functions, and in bash a signal that nothing traps.
 # For an exit, bash leaves the whole script before it runs the trap, so BASH_COMMAND is what bash was started with.
 # For a signal, BASH_COMMAND is still what the script was executing.
+# $1: the status of the shell. The others are its positional parameters.
 __sf_leave() {
-  __sf_rc=$? __sf_signalled=''
+  # The next shell has all builtins, but this one may be without those that save its state.
+  case ${BASH_VERSION-} in ?*) __sf_enable ;; esac
+  {
+    __sf_free_command 0
+    __sf_mend 0
+    __sf_place 0
+  } || command true # no reason for `set -e`
+  __sf_rc=$1 __sf_signalled=''
+  command shift
   case $__sf_busy:${BASH_VERSION+${BASH_COMMAND-}} in
     1: | [!1]*:* | :* | "1:. $__sf_loop") ;;
     *) __sf_signalled=1 ;;
   esac
+  # The keeper would wait for a report if a command has removed its run token, or the shell cannot run the line that it
+  # has taken.
+  case ${__sf_busy-unset}:${__sf_token-unset} in
+    unset:* | :unset) command return 0 ;;
+    :*) case $__sf_line in ?*) command return 0 ;; esac ;;
+    ?*:????????) ;;
+    *) command return 0 ;;
+  esac
   __sf_busy=''
-  # The next shell has all builtins, but this one may be without those that save its state.
-  case ${BASH_VERSION-} in ?*) __sf_enable ;; esac
-  __sf_free_command
   __sf_save_options
   case $- in *x*) __sf_trace=x ;; esac
   command set +eux
@@ -392,8 +427,10 @@ __sf_leave() {
       __sf_rc=$?
       ;;
   esac
-  command exec </dev/null >"$__sf_dir/report" 2>/dev/null
+  # A command may have left too few descriptors. Then the shell ends with the status that it has.
+  command exec </dev/null >"$__sf_dir/report" 2>/dev/null || command return 0
   command printf '%s leaving\n' "$__sf_token"
+  command trap - EXIT # A shell that cannot restore its state has to end, and would save it again without end.
   case ${BASH_VERSION-} in
     ?*) __sf_save_bash "$@" ;;
     *) __sf_save_posix "$@" ;;
@@ -405,12 +442,17 @@ __sf_leave() {
 }
 
 __sf_stop() {
+  {
+    __sf_free_command 0
+    __sf_mend 0
+    __sf_place 0
+  } 2>/dev/null || command true
   case $__sf_busy in
     '') __sf_stopped=$__sf_token ;;
     *) # no exit: its trap may already have begun
       __sf_busy=asked
-      { __sf_free_command; } 2>/dev/null # or the next line would do nothing
-      __sf_return 143 || { __sf_leave "$@"; } 2>/dev/null
+      { __sf_leave 143 "$@"; } 2>/dev/null
+      command kill -9 $$
       ;;
   esac
 }
@@ -455,14 +497,20 @@ __sf_stop() {
   until command test ''; do
     command true
     until
-      { __sf_settle; } 2>/dev/null # quiet: a traced shell would show its lines on the command's stderr
+      # Each returns the status of the command. Quiet: a traced shell would show these lines on the command's stderr.
+      {
+        __sf_free_command "$?"
+        __sf_mend "$?"
+        __sf_place "$?"
+        __sf_settle "$?"
+      } 2>/dev/null
     do
       # This fails when the user has removed the FIFOs; the keeper makes them again for the next shell. Errors of the
       # loop go to the keeper, which reads over them.
       command exec <"$__sf_dir/go" >"$__sf_dir/report" 2>&1 || command kill -9 $$
       case $__sf_busy in
         ?*) # a command has ended, or left by `continue`
-          __sf_busy=''
+          __sf_busy='' __sf_line=''
           case $__sf_back in '') __sf_rc=$__sf_status ;; esac
           __sf_back=''
           case $__sf_odd in
@@ -471,6 +519,7 @@ __sf_stop() {
               __sf_unwrap
               case $__sf_wants in exit) command trap -- "$__sf_action" EXIT ;; esac
               case $__sf_extra in *after=*) command . "$__sf_after" ;; esac
+              __sf_line=''
               case $__sf_seen in ?*) __sf_notes=same,$__sf_seen ;; esac
               ;;
           esac
@@ -482,23 +531,23 @@ __sf_stop() {
           esac
           ;;
       esac
-      case $__sf_odd in ?*) command trap '{ __sf_leave "$@"; } 2>/dev/null' EXIT ;; esac
-      command trap '__sf_stop "$@"' 23
+      case $__sf_odd in ?*) command trap '\__sf_leave "$?" "$@" 2>/dev/null' EXIT ;; esac
+      command trap '\__sf_stop "$@"' 23
       {
         case $__sf_token in
           ?*)
             command printf '%s %s %s\n' "$__sf_token" "$__sf_rc" "$__sf_notes$__sf_step" &&
               case $__sf_odd in
                 ?*)
-                  __sf_odd='' __sf_seen='' __sf_notes=same __sf_extra='' __sf_input=/dev/null __sf_wants=''
+                  __sf_odd='' __sf_seen='' __sf_notes=same __sf_extra='' __sf_wants=''
                   __sf_denied=''
                   ;;
               esac
             ;;
         esac &&
-          __sf_token='' &&
+          __sf_token='' __sf_line='' &&
           case $__sf_step$__sf_odd$__sf_missed$__sf_trace$__sf_errexit:${__sf_args-}$# in
-            ,step:0) __sf_line='' ;;
+            ,step:0) ;;
             *)
               case ${BASH_VERSION:+bash${TMOUT:+:limited}} in
                 bash) command read -r __sf_line ;;
@@ -516,7 +565,9 @@ __sf_stop() {
           *:???:*) command kill -9 $$ ;;
           # A signal ends `read`: one that came late, or one that the user traps. Of those there may be any number.
           # dash and ash say 1.
-          12[89]:* | 1[3-9]?:* | 1:*:) __sf_missed='' ;;
+          12[89]:* | 1[3-9]?:*) __sf_missed='' ;;
+          1:*:) command eval '__sf_missed= __sf_line=' || command kill -9 $$ ;; # they may be read-only
+          1:*) command kill -9 $$ ;; # bash says that of a read-only variable
           *:0:* | *:) ;;
           *) # `enable -n`
             __sf_enable
@@ -537,7 +588,8 @@ __sf_stop() {
               __sf_seen=builtins
               ;;
           esac
-          __sf_free_command
+          __sf_free_command 0
+          __sf_place 0
           case $__sf_back:$__sf_line in
             1:*) __sf_odd=1 && continue ;; # of a command
             :) __sf_missed=x __sf_odd=1 && continue ;; # by a signal, or it is another builtin of that name
@@ -548,7 +600,7 @@ __sf_stop() {
         :????????[.,\;]:0) # a run token alone, in a shell in which nothing is out of the ordinary
           __sf_token=${__sf_line%?}
           # The redirections are tried one after another, and stderr is opened before the command is parsed.
-          command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
+          command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$
           __sf_busy=1
           case $__sf_stopped in "$__sf_token") command exit 143 ;; esac # it came before __sf_busy was set
           case $__sf_rc in
@@ -558,7 +610,7 @@ __sf_stop() {
           esac
           ;;
         *)
-          __sf_odd=1 __sf_missed='' __sf_notes=same __sf_token=${__sf_line%% *} __sf_extra=''
+          __sf_odd=1 __sf_missed='' __sf_notes=same __sf_token=${__sf_line%% *} __sf_extra='' __sf_input=/dev/null
           __sf_token=${__sf_token%[.,;]}
           case $__sf_line in *' '*) __sf_extra=${__sf_line#* } ;; esac
           case $__sf_extra in
@@ -599,7 +651,7 @@ __sf_stop() {
               case $__sf_open in
                 ?*)
                   command printf 'syntax error: the script ends inside %s\n' "$__sf_open" >"$__sf_dir/stderr"
-                  __sf_rc=2 __sf_notes=syntax
+                  __sf_rc=2 __sf_notes=syntax __sf_line=''
                   continue
                   ;;
               esac
@@ -621,7 +673,7 @@ __sf_stop() {
                 same) ;;
                 *)
                   command . "$__sf_after"
-                  __sf_extra=''
+                  __sf_extra='' __sf_line=''
                   continue
                   ;;
               esac

@@ -66,6 +66,13 @@ const signals: Case[] = [
     ],
   },
   {
+    title: 'a signal before which bash runs no trap ends the shell, and the Result reports that',
+    in: ['bash'],
+    steps: ['SIGPROF', 'SIGPWR', 'SIGSTKFLT'].map((signal) =>
+      ends(`kill -${signal.slice(3)} $$; echo no`, { out: '', state: 'lost', signal }),
+    ),
+  },
+  {
     title: 'a signal in a function, a loop or a sourced file keeps most of the state',
     in: ['bash'],
     steps: [
@@ -218,6 +225,11 @@ export const endings: Case[] = [
   {
     title: 'a shell that can open no file is replaced, and the Result reports that',
     steps: [{ run: 'ulimit -n 3', gives: { state: 'lost' }, withinMs: 1_000 }, prints('echo ok', 'ok\n')],
+  },
+  {
+    title: 'an exit with too few descriptors to save the state keeps its code and prints nothing',
+    in: ['bash', 'dash'], // ash ends with the code of its own failure
+    steps: [ends('echo a; ulimit -n 5; exit 4', { code: 4, out: 'a\n', state: 'lost' }), prints('echo ok', 'ok\n')],
   },
   {
     title: 'locals of a function that exits do not become global',

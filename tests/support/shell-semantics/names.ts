@@ -104,6 +104,16 @@ export const names: Case[] = [
     ],
   },
   {
+    title: 'an alias with the name of a bracket does not disturb the exit of the shell',
+    steps: [
+      ends("case ${BASH_VERSION-} in ?*) shopt -s expand_aliases ;; esac\nV=1; alias '{'=false last='echo last'", {
+        code: 0,
+      }),
+      ends('exit 3', { code: 3, out: '', err: '', state: 'resumed' }),
+      prints('echo "$V"; last', '1\nlast\n'),
+    ],
+  },
+  {
     title: 'aliases survive exit, also one named alias and those of several lines',
     steps: [
       ends(
@@ -157,7 +167,7 @@ export const names: Case[] = [
     in: ['bash'],
     steps: [
       prints('V=0', ''),
-      { run: 'V=$((V+1)); enable -n command printf; PATH=/none', gives: { state: 'mended' } },
+      { run: 'V=$((V+1)); enable -n command printf; PATH=/none; (exit 3)', gives: { code: 3, state: 'mended' } },
       { run: 'echo "$V"', gives: { out: '1\n' } },
       ...works,
     ],
