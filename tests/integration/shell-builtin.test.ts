@@ -120,6 +120,12 @@ describe('the builtin', () => {
     expect(await full.client.run('echo "$V"')).toMatchObject({ out: '\n', state: 'kept' });
   });
 
+  test('is not looked for in the output of a command after it was deleted', async () => {
+    await it.client.restart();
+    await run('command_not_found_handle() { echo "unknown $1"; }; enable -d __sf_step');
+    for (const script of ['echo a', 'echo a; exit 5']) expect((await run(script, { cwd: '/' })).out).toBe('a\n');
+  });
+
   test('goes on when another builtin takes its name', async () => {
     await it.client.restart();
     await run(`V=1; base64 -d >/tmp/other.so <<<${await compileOther()}`);

@@ -47,7 +47,7 @@ case ${BASH_VERSION-}:${MACHTYPE-} in
     command enable -f "$__sf_library" __sf_step 2>/dev/null && {
       __sf_loaded=,step
       __sf_mend() {
-        command __sf_step mend
+        command __sf_step mend >/dev/null # without the builtin, the user's command_not_found_handle may print
         command return "$1" || return "$1"
       }
     }
