@@ -18,6 +18,8 @@ const ODD_COMMANDS = [
   ...['(set -o posix) 2>/dev/null && set -o posix; :', 'set +o posix 2>/dev/null'],
   ...['cd /', 'cd /proc', 'umask 077', 'ulimit -n 64', 'sleep 0.02 &', 'wait', 'eval "n=$n"'],
   ...['echo out; echo err >&2', 'yes | head -c 70000', 'exec true'],
+  ...['readonly __sf_odd', 'unset __sf_token', 'unset __sf_line __sf_dir', 'unset __sf_rc; exit 2'],
+  ...['declare -i __sf_line 2>/dev/null; :', 'alias alias=false; :', 'FUNCNEST=3', 'kill -TERM $$'],
   ...['rm -f /run/shellfleet/state', 'rm -f /run/shellfleet/stdout', 'chmod 000 /run/shellfleet/old'],
 ];
 const OPTIONS: RunOptions[] = [{}, {}, {}, {}, { cwd: '/tmp' }, { env: { E: '1' } }, { stdin: Buffer.from('in') }];
