@@ -101,8 +101,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-17',
     file: 'libs/keeper/src/shell.sh',
-    text: "__sf_input=/dev/null __sf_wants=''",
-    change: "__sf_input=$__sf_dir/go __sf_wants=''",
+    text: 'command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
+    change: 'command exec <"$__sf_dir/go" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
   },
   {
     row: 'S1-18',
@@ -113,7 +113,7 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-19',
     file: 'libs/keeper/src/shell.sh',
-    text: "  __sf_rc=$? __sf_signalled=''",
+    text: "  __sf_rc=$1 __sf_signalled=''",
     change: "  __sf_rc=0 __sf_signalled=''",
   },
   {
@@ -327,8 +327,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-57',
     file: 'libs/keeper/src/shell.sh',
-    text: '{ __sf_settle; } 2>/dev/null # quiet',
-    change: '__sf_settle # quiet',
+    text: '__sf_settle "$?"\n      } 2>/dev/null\n',
+    change: '__sf_settle "$?"\n      }\n',
   },
   {
     row: 'S1-58',

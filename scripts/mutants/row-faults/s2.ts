@@ -121,7 +121,7 @@ export const s2Faults: readonly RowFault[] = [
   {
     row: 'S2-21',
     file: 'libs/keeper/src/shell.sh',
-    text: 'command exec <"$__sf_input" >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
+    text: 'command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
     change: 'command exec >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
   },
   {
