@@ -120,9 +120,9 @@ export const s2Faults: readonly RowFault[] = [
   },
   {
     row: 'S2-21',
-    file: 'libs/keeper/src/shell.sh',
-    text: 'command exec </dev/null >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
-    change: 'command exec >"$__sf_dir/stdout" 2>"$__sf_dir/stderr" || command kill -9 $$',
+    file: 'libs/keeper/builtin/step.c',
+    text: 'give_stream(0, kernel_open("/dev/null", READ_ONLY)) &&',
+    change: 'own.go >= 0 &&',
   },
   {
     row: 'S2-22',
