@@ -62,6 +62,15 @@ describe('settings of connect', () => {
     });
   });
 
+  test('name the connection file that cannot be read, and the next step', async () => {
+    await writeFile(join(directory, 'file'), '');
+    const within = join(directory, 'file');
+    await expect(resolveSettings({}, { SHELLFLEET_STATE_DIR: within })).rejects.toMatchObject({
+      code: 'REDIS_UNSUITABLE',
+      message: expect.stringMatching(/file\/fleet\.json cannot be read \(ENOTDIR\).*SHELLFLEET_STATE_DIR/),
+    });
+  });
+
   test.each(['no key', '/absent/key.pem', 'SHA256:AAAA'])(
     'refuse the signing key %j with instructions to make one, without repeating it',
     async (signingKey) => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { namespaceSchema, parseOrThrow, tryJson } from '@shellfleet/protocol';
+import { namespaceSchema, parseOrThrow, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { z } from 'zod';
 
 const fleetFileSchema = z.object({
@@ -43,10 +43,15 @@ export async function readFleetFile(env: NodeJS.ProcessEnv): Promise<FleetFile |
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    throw unreadable(path, error as NodeJS.ErrnoException);
   }
   const what = `The connection file ${path}`;
   return parseOrThrow(fleetFileSchema, tryJson(text), 'REDIS_UNSUITABLE', what);
+}
+
+function unreadable(path: string, cause: NodeJS.ErrnoException): ShellfleetError {
+  const message = `The connection file ${path} cannot be read (${cause.code}). Only the user who ran \`up\` may read it: run this as that user, correct SHELLFLEET_STATE_DIR, or set SHELLFLEET_REDIS_URL.`;
+  return new ShellfleetError('REDIS_UNSUITABLE', message, { path }, { cause });
 }
 
 /** Writes the connection file in one step, with mode 600, since it has secrets. Returns its path. */
