@@ -115,6 +115,13 @@ describe('a file of tasks', () => {
     });
   });
 
+  test('is refused as a directory when its path names one', async () => {
+    await expect(openTaskFile(directory, {})).rejects.toMatchObject({
+      code: 'FILE_IS_DIRECTORY',
+      message: `${directory} is a directory. Name a file of tasks.`,
+    });
+  });
+
   test('needs {repeat} in each output when its tasks are repeated', async () => {
     const lines = JSON.stringify({ id: 'a', script: 'true', outputs: { '/x': 'out/{id}' } });
     await expect(read('repeats.jsonl', lines, { repeats: 2 })).rejects.toThrow('outputs./x: must contain {repeat}');

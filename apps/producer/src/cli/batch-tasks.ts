@@ -152,6 +152,13 @@ async function* onlyTasks(read: AsyncIterable<PlacedTask>): AsyncGenerator<Task>
 function toFileError(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
   if (cause instanceof ShellfleetError || code === undefined) return cause;
+  if (code === 'EISDIR')
+    return new ShellfleetError(
+      'FILE_IS_DIRECTORY',
+      `${path} is a directory. Name a file of tasks.`,
+      { path },
+      { cause },
+    );
   const kind = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_DENIED';
   return new ShellfleetError(kind, `${path} cannot be opened: ${message}.`, { path }, { cause });
 }
