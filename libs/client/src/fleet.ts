@@ -141,7 +141,7 @@ export class Fleet implements AsyncDisposable {
     const ids = parseCommandId(String(commandId).slice(0, 512));
     if (ids === undefined) {
       const message = 'is not a command id (<sessionId>.<ULID>)';
-      throw new ShellfleetError('COMMAND_INVALID', `The command id ${message}.`, {
+      throw new ShellfleetError('COMMAND_INVALID', `${JSON.stringify(String(commandId).slice(0, 64))} ${message}.`, {
         issues: [{ path: 'commandId', message }],
       });
     }
