@@ -10,7 +10,7 @@ export async function revokeKey(context: KeysContext, idOrName: string): Promise
   const isId = (await redis.hexists(apiKeys, idOrName).catch(throwQueueError)) === 1;
   const id = isId ? idOrName : await findByName(context, idOrName);
   const removed = await redis.hdel(apiKeys, id).catch(throwQueueError);
-  if (removed === 0) throw invalid(`There is no API key ${idOrName}`, 'names no key');
+  if (removed === 0) throw noKey(idOrName);
   await redis.hdel(apiKeyUses, id).catch(throwQueueError);
   return id;
 }
@@ -18,10 +18,15 @@ export async function revokeKey(context: KeysContext, idOrName: string): Promise
 async function findByName(context: KeysContext, name: string): Promise<string> {
   const found = (await listKeys(context)).filter((key) => key.name === name);
   const [only, ...others] = found;
-  if (only === undefined) throw invalid(`There is no API key ${JSON.stringify(name.slice(0, 64))}`, 'names no key');
+  if (only === undefined) throw noKey(name);
   if (others.length === 0) return only.id;
   const ids = found.map(({ id, tenant }) => `${id} (tenant ${tenant})`).join(', ');
   throw invalid(`${found.length} API keys have the name ${name}: ${ids}. Revoke one by its id`, 'names several keys');
+}
+
+function noKey(name: string): ShellfleetError {
+  const text = `There is no API key ${JSON.stringify(name.slice(0, 64))}. \`shellfleet keys ls\` lists them`;
+  return invalid(text, 'names no key');
 }
 
 function invalid(text: string, message: string): ShellfleetError {
