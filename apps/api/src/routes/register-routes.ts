@@ -106,7 +106,9 @@ export function refuseOthers(app: FastifyInstance, url: string, own: readonly st
     method: app.supportedMethods.filter((method) => !own.includes(method)),
     url,
     handler: () => {
-      throw new HttpProblem(405, 'COMMAND_INVALID', `This path has the methods ${allow}.`, { headers: { allow } });
+      throw new HttpProblem(405, 'COMMAND_INVALID', `This path does not have this method. It has: ${allow}.`, {
+        headers: { allow },
+      });
     },
   });
 }

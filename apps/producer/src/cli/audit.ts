@@ -97,7 +97,7 @@ async function verify(context: Context, flags: Flags): Promise<void> {
   const records = (files?.records ?? 0) + (stream?.records ?? 0);
   const chains = (files?.chains ?? 0) + (stream?.chains.length ?? 0);
   terminal.say(
-    `${records} records of ${chains} chains were verified, and ${tampered} findings are signs of tampering.`,
+    `${records} records of ${chains} ${chains === 1 ? 'chain' : 'chains'} were verified, and ${tampered} findings are signs of tampering.`,
   );
 }
 
