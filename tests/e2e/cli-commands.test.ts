@@ -212,6 +212,12 @@ describe('commands of the command line', () => {
     expect((await cli.text(['exec', 'no-image', '--', 'echo works'])).stdout).toBe('works\n');
   });
 
+  test('report a startup command that fails, and let the session be opened otherwise', async () => {
+    const failed = await cli.text(['exec', 'bad-start', '--startup', 'exit 3', '--', 'true']);
+    expect([failed.exitCode, failed.stderr]).toEqual([125, expect.stringContaining('SESSION_START_FAILED')]);
+    expect((await cli.text(['exec', 'bad-start', '--', 'echo works'])).stdout).toBe('works\n');
+  });
+
   test('report lost state of the shell on stderr, and exit with the command’s code', async () => {
     await cli.text(['exec', 'lost', '--', 'kept=yes']);
     const { exitCode, stderr } = await cli.text(['exec', 'lost', '--', 'kill -9 $$']);

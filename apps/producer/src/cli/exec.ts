@@ -38,7 +38,7 @@ async function exec(
         try {
           result = await showOwnCommand(context, session, submit, { json, startDeadlineMs: flags.startDeadline });
         } finally {
-          if (session.isNew && !wasRefused(result)) await closeUnlessOpened(session);
+          if (session.isNew && !wasRefused(result)) await closeUnlessOpened(session, result);
         }
         return;
       }
@@ -59,9 +59,18 @@ function wasRefused(result: Result | undefined): boolean {
   return result?.outcome === 'denial' || (result?.outcome === 'error' && result.error.code === 'APPROVAL_EXPIRED');
 }
 
-/** Closes a session that no host could open, for example with a misspelt image, so that later commands do not fail. */
-async function closeUnlessOpened(session: Session): Promise<void> {
+/**
+ * Closes a session that no host could open, for example with a misspelt image or a startup command that fails, so that
+ * later commands do not fail.
+ */
+async function closeUnlessOpened(session: Session, result: Result | undefined): Promise<void> {
   const info = await session.info().catch(() => undefined);
-  const neverHadShell = info?.epoch === 0 && info.queuedCommands === 0 && info.runningCommandId === undefined;
-  if (neverHadShell) await session.close().catch(() => {});
+  // A startup command that fails has had a shell, in which no command has run.
+  const neverOpened = info?.epoch === 0 || isStartFailed(result);
+  const isUnused = info?.queuedCommands === 0 && info.runningCommandId === undefined;
+  if (neverOpened && isUnused) await session.close().catch(() => {});
+}
+
+function isStartFailed(result: Result | undefined): boolean {
+  return result?.outcome === 'error' && result.error.code === 'SESSION_START_FAILED';
 }
