@@ -306,6 +306,7 @@ describe('wrong usage of the command line', () => {
     ['a time of 0', ['exec', 's', '--timeout', '0', '--', 'true'], 2],
     ['an env without a name', ['exec', 's', '-e', '=x', '--', 'true'], 2],
     ['an invalid session id', ['exec', 'a b', '--', 'true'], 2],
+    ['an invalid session of MCP', ['mcp', '--session', 'a b'], 2],
     ['an empty script', ['exec', 's', '--', ''], 2],
     ['an invalid image name', ['exec', 's', '--image', '--privileged', '--', 'true'], 2],
     ['an unknown policy', ['exec', 's', '--policy', 'podman', '--', 'true'], 2],

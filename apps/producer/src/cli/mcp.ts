@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { type SessionId, ShellfleetError, sessionIdSchema } from '@shellfleet/protocol';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Context } from './context.ts';
 import { ENDING_SIGNALS } from './ending-signals.ts';
@@ -27,9 +27,9 @@ export function registerMcp(program: Command, context: Context): void {
     .command('mcp')
     .description('serve models over MCP, on stdin and stdout or HTTP; docs/mcp.md has the lines for each client')
     .addOption(
-      new Option('--session <name>', 'session of calls that name none; default: a new one').env(
-        'SHELLFLEET_MCP_SESSION',
-      ),
+      new Option('--session <name>', 'session of calls that name none; default: a new one')
+        .argParser(parseSession)
+        .env('SHELLFLEET_MCP_SESSION'),
     )
     .addOption(
       new Option('--answer-within <time>', 'time until a call is answered, with the id of its command if it still runs')
@@ -98,6 +98,12 @@ function toHttpSettings({ host, port, tlsCert, tlsKey, insecureHttp, allowedHost
     throw new ShellfleetError('COMMAND_INVALID', 'Give --tls-cert and --tls-key together.');
   const tls = tlsCert === undefined || tlsKey === undefined ? undefined : { cert: tlsCert, key: tlsKey };
   return { host, port, tls, insecureHttp: insecureHttp === true, allowedHosts: allowedHost ?? [] };
+}
+
+function parseSession(name: string): SessionId {
+  const parsed = sessionIdSchema.safeParse(name);
+  if (!parsed.success) throw new InvalidArgumentError(`It ${parsed.error.issues[0]?.message}.`);
+  return parsed.data;
 }
 
 function readPem(path: string): Buffer {

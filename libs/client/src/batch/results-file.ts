@@ -246,7 +246,7 @@ export async function eachLine(path: string, use: (line: string) => void | Promi
 function alreadyThere(path: string): ShellfleetError {
   return new ShellfleetError(
     'COMMAND_INVALID',
-    `${path} exists and was not touched. Resume the batch that wrote it, name another file, or say that it may be replaced.`,
+    `${path} exists and was not touched. Resume the batch that wrote it, name another file, or remove this one first.`,
     { path },
   );
 }
