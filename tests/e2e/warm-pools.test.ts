@@ -126,7 +126,10 @@ describe('a container from a pool', () => {
 describe('a pool', () => {
   test('replaces its containers that were killed, before a session gets one', async () => {
     await untilReady(3, 1);
-    for (const killed of await spares()) await docker.getContainer(killed).kill();
+    const killed = await spares();
+    for (const id of killed) await docker.getContainer(id).kill();
+    // The host counts a container as ready until the engine has told it of its end.
+    await until(spares, (found) => found.length === killed.length && !found.some((id) => killed.includes(id)));
     await untilReady(3, 1);
     const session = await open('after-kills');
     expect(await session.run('echo fresh')).toMatchObject({ stdout: 'fresh\n' });

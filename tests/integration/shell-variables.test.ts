@@ -83,6 +83,8 @@ describe.each(shells)('%s, whose loop has variables', (name, options) => {
     // In a shell without the builtin the script itself may end at a variable that is read-only.
     if (isBuiltin) expect(stopped).toMatchObject({ out: '', state: 'kept', end: { reason: 'wall' } });
     const next = await client.run('set +u; echo "[$V]"', within);
-    expect(next.out).toBe(stopped.state === 'lost' || next.state === 'lost' ? '[]\n' : '[1]\n');
+    // A shell that dies as it gets the next line does not run it.
+    if (next.state === 'lost') expect(['', '[]\n']).toContain(next.out);
+    else expect(next.out).toBe(stopped.state === 'lost' ? '[]\n' : '[1]\n');
   });
 });

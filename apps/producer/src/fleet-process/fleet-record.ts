@@ -1,5 +1,5 @@
 import { linkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeFleetFile } from '@shellfleet/client';
 import { tryJson } from '@shellfleet/protocol';
@@ -71,6 +71,24 @@ export async function readFleetRecord(env: NodeJS.ProcessEnv): Promise<FleetReco
 export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
   await removeFleetFile(env);
   await rm(recordPath(env), { force: true });
+  await removeLeftTemporaries(stateDirectory(env));
+}
+
+/** Removes what processes have left that were killed while they wrote the record. */
+async function removeLeftTemporaries(directory: string): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
+    const pid = /^up\.json\.(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(directory, name), { force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }
 
 export function isAnyWorkerRunning({ workers }: FleetRecord): boolean {
