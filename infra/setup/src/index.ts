@@ -22,7 +22,7 @@ export type { ImageNames } from './images/session-recipe.ts';
 export { type ImageUses, listImagesOf } from './leftovers/find-images.ts';
 export { findLeftovers, type Leftover, removeLeftover } from './leftovers/find-leftovers.ts';
 export { isHostLocked } from './leftovers/owner-of.ts';
-export { endProcess, isRunning, type RecordedProcess, recordProcess } from './live-process.ts';
+export { endProcess, isRunning, type RecordedProcess, readProcess, recordProcess } from './live-process.ts';
 export { SetupError } from './setup-error.ts';
 export { makeStateDirectory, makeUserStateDirectory, stateDirectory, userStateDirectory } from './state-directory.ts';
 export { workerNodeFlags } from './worker-node-flags.ts';

@@ -11,7 +11,7 @@ export async function* readBody(body: Readable, signal: AbortSignal): AsyncGener
       yield step.value;
     }
   } finally {
-    // It would wait for the next piece of a body that stays away.
+    // The return is not awaited, because it waits for the next piece of the body, which may never come.
     pieces.return?.().catch(() => {});
   }
 }

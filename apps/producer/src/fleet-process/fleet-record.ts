@@ -3,7 +3,7 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeFleetFile } from '@shellfleet/client';
 import { tryJson } from '@shellfleet/protocol';
-import { endProcess, isRunning, stateDirectory } from '@shellfleet/setup';
+import { endProcess, isRunning, readProcess, stateDirectory } from '@shellfleet/setup';
 import { z } from 'zod';
 
 // RECORD-1. The record exists before anything starts and until everything has ended, so `down` and the next `up` find
@@ -78,16 +78,7 @@ export async function removeFleetRecord(env: NodeJS.ProcessEnv): Promise<void> {
 async function removeLeftTemporaries(directory: string): Promise<void> {
   for (const name of await readdir(directory).catch(() => [])) {
     const pid = /^up\.json\.(\d+)$/.exec(name)?.[1];
-    if (pid !== undefined && !isAlive(Number(pid))) await rm(join(directory, name), { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+    if (pid !== undefined && readProcess(Number(pid)) === undefined) await rm(join(directory, name), { force: true });
   }
 }
 

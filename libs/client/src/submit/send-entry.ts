@@ -150,7 +150,8 @@ async function sendNow(
   try {
     const submitted = await sending;
     if (waits && (submitted.type === 'accepted-before' || submitted.type === 'deduplicated')) {
-      // This call wrote nothing, so Redis would not wait for the write of the earlier one. A note is a later write.
+      // WAITAOF waits only for writes of this connection, and this call wrote nothing. The note in the index is a write
+      // that follows the earlier submit.
       session.indexedAt = 0;
       noteInIndex(context, session);
       waitForDisk();
