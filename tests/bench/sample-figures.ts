@@ -35,7 +35,7 @@ export function sampleSessions(changed: Partial<Figures['sessions']> = {}): Figu
 export function sampleExtra(): ExtraFigures {
   return {
     startWarmMs: exactly(25),
-    floods: { besideMs: exactly(4), duringMs: exactly(6), megabytesPerSecond: exactly(80), bytes: 1e6 },
+    floods: { besideMs: exactly(4), duringMs: exactly(8), megabytesPerSecond: exactly(80), bytes: 1e6 },
     attachedFlood: { growthBytes: 100e6, megabytesPerSecond: 60, bytes: 4e9 },
     toolCallMs: exactly(55),
     cli: { execMs: exactly(65), dockerExecMs: exactly(50), nodeMs: exactly(25) },

@@ -80,7 +80,7 @@ function checkParts({ extra }: Figures): (Target | undefined)[] {
       'flood-neighbour',
       'p95 of another session beside a flood / beside `yes` into /dev/null',
       floods && toRatio(floods.duringMs, floods.besideMs),
-      1.5,
+      2,
     ),
     atMost(
       'attached-flood-memory',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectedResult } from '../support/expected-result.ts';
-import { p95, timesWhile } from '../support/flood-figures.ts';
+import { p95, takeProcessor, timesWhile } from '../support/flood-figures.ts';
 import { inspectFleet } from '../support/inspect-fleet.ts';
 import { mostResidentBytes, residentBytes } from '../support/resident-bytes.ts';
 import { startFleet, type TestFleet } from '../support/start-fleet.ts';
@@ -64,7 +64,7 @@ describe('a flood', () => {
       const most: number[] = [];
       // Measurements with and without the load alternate, so that other work on the machine slows down both alike.
       for (let round = 0; round < ROUNDS; round += 1) {
-        beside.push(...(await timesWhile(other, flooding.run('timeout 1 yes > /dev/null'))));
+        beside.push(...(await timesWhile(other, flooding.run(takeProcessor(1)))));
         const command = await flooding.submit(`yes | head -c ${ROUND_BYTES}`);
         const ended = command.result();
         const [bytes, times, result] = await Promise.all([

@@ -1,6 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '@shellfleet/client';
 
+/**
+ * A command that takes a processor for some seconds as the worker does when it carries a flood: by the ordinary policy,
+ * not by that of a session.
+ */
+export function takeProcessor(seconds: number): string {
+  return `timeout ${seconds} chrt --other 0 yes > /dev/null`;
+}
+
 /** Returns the durations (ms) of small commands that run one after another in a session while `work` runs. */
 export async function timesWhile(session: Session, work: Promise<unknown>): Promise<number[]> {
   const times: number[] = [];

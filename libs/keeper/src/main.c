@@ -60,6 +60,7 @@
 #include "transport.h"
 #include "workspace.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -284,6 +285,11 @@ static void forget_variables_of_image(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
 }
 
+// A process of this policy gets as much processor time as others, but never interrupts one when it is woken: the worker
+// hands commands to all its sessions in one turn, and what they run does not keep it or Redis from a processor. All
+// processes of the session inherit it. gVisor refuses it.
+static void never_interrupt_others(void) { sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0}); }
+
 static const Transport *open_transport(enum TransportKind kind, const char *address) {
   if (kind == OVER_STDIO) return transport_stdio();
   if (kind == OVER_SOCKET) return transport_socket(address);
@@ -311,6 +317,7 @@ int main(int argc, char **argv) {
   if (!identity_open(kind)) refuse_to_start(EXIT_NO_IDENTITY, "SF_TOKEN (and SF_SYNC for -) must be set");
   if (!orphan_open()) refuse_to_start(EXIT_USAGE, "SF_UNCLAIMED_MS must be a number");
   prctl(PR_SET_DUMPABLE, 0); // with 0 it cannot fail
+  never_interrupt_others();
 
   if (!events_open()) give_up(EXIT_NO_RESOURCES);
   if (!link_open(open_transport(kind, argv[1]), identity_sync(), greet)) give_up(EXIT_NO_RESOURCES);

@@ -1,5 +1,5 @@
 import type { Session } from '@shellfleet/client';
-import { p95, timesWhile } from '../../support/flood-figures.ts';
+import { p95, takeProcessor, timesWhile } from '../../support/flood-figures.ts';
 import { type Spread, toSpread } from '../measure/spread.ts';
 import type { ShellfleetRow } from '../rows/shellfleet.ts';
 
@@ -37,7 +37,7 @@ export async function measureFloods(
   await flood(flooding, bytes); // warm-up: compiles the redactor's code and grows its buffers
   const [beside, during, speeds]: [number[], number[], number[]] = [[], [], []];
   for (let round = 0; round < rounds; round++) {
-    beside.push(p95(await timesWhile(other, flooding.run(`timeout ${besideSeconds} yes > /dev/null`))));
+    beside.push(p95(await timesWhile(other, flooding.run(takeProcessor(besideSeconds)))));
     const from = performance.now();
     let tookMs = 0;
     const ended = flood(flooding, bytes).then(() => {
