@@ -315,6 +315,7 @@ describe('the verb `batch run`', () => {
     [['--retries', 'often'], /Give it as infra=N,command=N/],
     [['--spec', '/etc/hostname'], /\/etc\/hostname is not JSON/],
     [['--name', 'a b'], /name: must be 1 to 64 of/],
+    [['--junit', '/none/x'], /\/none\/x, which --junit names, cannot be written/],
     [['--resume', '--force'], /cannot be used with option/],
     [['--only', 'failed'], /--only needs --resume/],
     [['--junit', '/tmp/x', '--out', '/dev/null'], /--junit reads \/dev\/null at the end/],

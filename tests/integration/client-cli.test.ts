@@ -314,6 +314,18 @@ describe('the command line', () => {
     expect([run.exitCode, run.stdout.toString()]).toEqual([2, '']);
   });
 
+  test.each([
+    [['batch', 'run', '/none/tasks', '--out', '/none/out']],
+    [['batch', 'run', '/etc/hostname/tasks', '--out', '/none/out']],
+    [['cp', '/none/file', 's:/x']],
+    [['config', 'check', '/none/file']],
+    [['rules', 'check', '--file', '/none/file']],
+    [['tools', 'call', 'add', '--args', '@/none/file']],
+  ])('exits with 2 for a path of this machine that does not exist: %j', async (args) => {
+    const { exitCode, stderr } = await runCli(stage, args);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringMatching(/(none|hostname)\/.*EN/) });
+  });
+
   test('explains how to start a fleet, and shows the stack with SHELLFLEET_DEBUG', async () => {
     const run = await runCli(stage, ['ps'], { env: { SHELLFLEET_REDIS_URL: '' } });
     expect(run).toMatchObject({

@@ -28,6 +28,7 @@ describe('the files that a batch writes at its end', () => {
     ['a report over the earlier run', { out: 'new', report: 'link', compare: 'results' }, /--compare and --report are/],
     ['a report in no directory', { out: 'new', report: 'none/x' }, /none\/x, which --report names, cannot be written/],
     ['a report that is a directory', { out: 'new', report: 'sub' }, /sub, which --report names, is a directory/],
+    ['results of JUnit in no directory', { out: 'new', junit: 'none/x' }, /none\/x, which --junit names, cannot be/],
     ['an earlier run without results', { out: 'new', report: 'x', compare: 'tasks' }, /has no results of a batch/],
     ['an earlier run that is missing', { out: 'new', report: 'x', compare: 'none' }, /is not a file/],
     ['an earlier run that no report shows', { out: 'new', compare: 'results' }, /--compare needs --report/],

@@ -26,12 +26,13 @@ export function reportOptions(): Option[] {
 }
 
 /**
- * Refuses, before hours of work, an earlier run that no report would show or that has no results, a report that cannot
- * be written, and files that would replace each other.
+ * Refuses, before hours of work, an earlier run that no report would show or that has no results, a file that cannot
+ * be written at the end, and files that would replace each other.
  */
 export async function refuseReport({ out, junit, report, compare }: ResultFlags): Promise<void> {
   if (compare !== undefined) await refuseComparison(compare, report);
-  if (report !== undefined) await refuseUnwritable(report);
+  if (report !== undefined) await refuseUnwritable('--report', report);
+  if (junit !== undefined) await refuseUnwritable('--junit', junit);
   const paths = { '--out': out, 'the manifest of --out': `${out}.batch`, '--junit': junit, '--report': report };
   const names = new Map<string, string>();
   for (const [name, path] of Object.entries({ ...paths, '--compare': compare })) {
@@ -53,13 +54,13 @@ async function refuseComparison(compare: string, report: string | undefined): Pr
   throw invalid(`${compare}, which --compare names, has no results of a batch.`, compare);
 }
 
-async function refuseUnwritable(report: string): Promise<void> {
-  const found = statSync(report, { throwIfNoEntry: false });
-  if (found?.isDirectory()) throw invalid(`${report}, which --report names, is a directory.`, report);
+async function refuseUnwritable(flag: string, path: string): Promise<void> {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isDirectory()) throw invalid(`${path}, which ${flag} names, is a directory.`, path);
   try {
-    await access(isSpecial(report) ? report : dirname(report), constants.W_OK);
+    await access(isSpecial(path) ? path : dirname(path), constants.W_OK);
   } catch (error) {
-    throw invalid(`${report}, which --report names, cannot be written: ${(error as Error).message}.`, report);
+    throw invalid(`${path}, which ${flag} names, cannot be written: ${(error as Error).message}.`, path);
   }
 }
 

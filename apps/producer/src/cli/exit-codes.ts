@@ -56,12 +56,23 @@ export function exitCodeOfToolError(code: ToolErrorCode): number {
 }
 
 /**
- * Returns 2 for invalid input, an invalid Redis address or connection file, 124 for a passed start deadline, and 125
- * for a failure of Shellfleet.
+ * Returns 2 for invalid input, an unusable path of this machine, an invalid Redis address or connection file, 124 for a
+ * passed start deadline, and 125 for a failure of Shellfleet.
  */
 export function exitCodeOfError(error: unknown): number {
-  const { code, context } = ensureShellfleetError(error);
+  const { code, context, cause } = ensureShellfleetError(error);
   if (context.reason === 'start-deadline') return EXIT_TIMEOUT;
   const isBadSetting = code === 'REDIS_UNSUITABLE' && context.setting === undefined;
-  return code.endsWith('_INVALID') || isBadSetting ? EXIT_USAGE : EXIT_OWN_FAILURE;
+  const isWrongUsage = code.endsWith('_INVALID') || isBadSetting || (code.startsWith('FILE_') && isBadPath(cause));
+  return isWrongUsage ? EXIT_USAGE : EXIT_OWN_FAILURE;
 }
+
+/**
+ * Returns true if this machine's system refused a path that the caller named. Errors about files in a session have no
+ * system error as their cause. A full disk is no fault of the path.
+ */
+function isBadPath(cause: unknown): boolean {
+  return cause instanceof Error && 'code' in cause && BAD_PATH.has(String(cause.code));
+}
+
+const BAD_PATH = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'EACCES', 'EPERM', 'ENAMETOOLONG', 'ELOOP', 'EROFS']);

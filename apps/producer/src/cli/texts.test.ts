@@ -79,6 +79,16 @@ describe('texts of the command line', () => {
       expect(exitCodeOfError(new ShellfleetError('REDIS_UNSUITABLE', 'x', { setting: 'role' }))).toBe(125);
       expect(exitCodeOfError(new Error('x'))).toBe(125);
     });
+
+    test.each([
+      ['a path of this machine that does not exist', { code: 'ENOENT' }, 2],
+      ['a path of this machine that may not be used', { code: 'EACCES' }, 2],
+      ['a full disk', { code: 'ENOSPC' }, 125],
+      ['a path in a session', undefined, 125],
+    ])('tell a wrong path from a failure: %s', (_what, system, code) => {
+      const cause = system && Object.assign(new Error('x'), system);
+      expect(exitCodeOfError(new ShellfleetError('FILE_NOT_FOUND', 'x', {}, { cause }))).toBe(code);
+    });
   });
 
   test.each([
