@@ -229,6 +229,11 @@ describe('the verbs of the command line', () => {
     [['exec', '--policy', 'dokcer', 's', 'ls'], /Allowed choices are docker, host/],
     [['exec', '--spec', '/nonexistent', 's', 'ls'], /It cannot be read: ENOENT/],
     [['exec', 's'], /missing required argument 'script'/],
+    [['up', '--slots', '0'], /'0' is invalid\. Give a whole number from 1 to 10000\. --help/],
+    [['serve', '--port', '99999'], /option '--port <n>' argument '99999' is invalid\. It must be 0 to 65535\. --help/],
+    [['serve', '--drain', 'soon'], /argument 'soon' is invalid\. It must be a time such as 30s/],
+    [['--namespace', 'a b', 'ps'], /option '--namespace <name>' argument 'a b' is invalid\. It may only hold A-Z/],
+    [['ps', '--tenant', 'a/b'], /option '--tenant <name>' argument 'a\/b' is invalid\. It may only hold A-Z/],
     [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
   ])('report wrong usage in one line with the next step: %j', (args, message) => {
     const line = usage(args);

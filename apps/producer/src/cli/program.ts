@@ -1,6 +1,14 @@
-import { ensureShellfleetError, isOn, ShellfleetError, toPrintable } from '@shellfleet/protocol';
+import {
+  ensureShellfleetError,
+  isOn,
+  namespaceSchema,
+  ShellfleetError,
+  tenantIdSchema,
+  toPrintable,
+} from '@shellfleet/protocol';
 import { Command, CommanderError, Option } from 'commander';
 import type { Config } from '../config.ts';
+import { checkedBy } from './checked-by.ts';
 import { createVerbContext } from './context.ts';
 import { EXIT_OWN_FAILURE, EXIT_USAGE, exitCodeOfError } from './exit-codes.ts';
 import { addExamples, configureHelp, leafVerbs } from './help.ts';
@@ -70,8 +78,12 @@ function toErrorLine({ code, message, retryable }: ShellfleetError) {
 function settings(): Option[] {
   return [
     new Option('--redis-url <url>', 'Redis of the fleet').env('SHELLFLEET_REDIS_URL'),
-    new Option('--namespace <name>', 'namespace of the fleet').env('SHELLFLEET_NAMESPACE'),
-    new Option('--tenant <name>', 'tenant of the sessions').env('SHELLFLEET_TENANT'),
+    new Option('--namespace <name>', 'namespace of the fleet')
+      .env('SHELLFLEET_NAMESPACE')
+      .argParser(checkedBy(namespaceSchema)),
+    new Option('--tenant <name>', 'tenant of the sessions')
+      .env('SHELLFLEET_TENANT')
+      .argParser(checkedBy(tenantIdSchema)),
   ];
 }
 

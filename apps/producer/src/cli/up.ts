@@ -56,7 +56,7 @@ export function registerUp(program: Command, context: Context): void {
 function toCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1 || count > 10_000) {
-    throw new InvalidArgumentError('must be a whole number from 1 to 10000');
+    throw new InvalidArgumentError('Give a whole number from 1 to 10000.');
   }
   return count;
 }
