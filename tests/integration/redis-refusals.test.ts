@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { connectRedis } from '@shellfleet/redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFakeRedis } from '../support/fake-redis.ts';
@@ -68,6 +71,19 @@ describe('a refusal of Redis', () => {
     await using full = await startOwnRedis();
     await full.redis.config('SET', 'maxclients', 1);
     expect(await refusal(full.url)).toEqual(refused('maxclients', /Raise maxclients/));
+  });
+
+  test('names the address of a server that is no Redis', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const step =
+      /is no Redis: the address answers, but .* Set SHELLFLEET_REDIS_URL \(--redis-url\) to the address of a Redis/;
+    try {
+      expect(await refusal(`redis://127.0.0.1:${port}`)).toEqual(refused('port', step));
+    } finally {
+      server.close();
+    }
   });
 
   test('names the sentinels that do not reply', async () => {

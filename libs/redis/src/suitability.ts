@@ -2,6 +2,7 @@ import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import { lastInfoOf, parseInfo } from './identity.ts';
 import { isCluster, mastersOf } from './open-redis.ts';
+import { NOT_REDIS } from './read-refusal.ts';
 
 const OLDEST_REDIS = [6, 2] as const;
 
@@ -98,6 +99,13 @@ const REFUSALS: [RegExp, setting: string, (reply: string) => string][] = [
     /max number of clients/,
     'maxclients',
     () => 'has as many clients as it may. Raise maxclients, or end some of them.',
+  ],
+  [
+    // ioredis reports an unknown type when the first byte of an answer, for example of an HTTP server, begins no reply.
+    new RegExp(`Unknown RESP type|${NOT_REDIS}`),
+    'port',
+    () =>
+      'is no Redis: the address answers, but not in the protocol of Redis. Set SHELLFLEET_REDIS_URL (--redis-url) to the address of a Redis, with rediss:// for TLS.',
   ],
   [
     /cluster support disabled/,
