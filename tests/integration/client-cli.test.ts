@@ -314,6 +314,11 @@ describe('the command line', () => {
     expect([run.exitCode, run.stdout.toString()]).toEqual([2, '']);
   });
 
+  test('lists hosts with a dash in each empty cell', async () => {
+    const [, row = ''] = (await runCli(stage, ['hosts', 'ls'])).stdout.toString().split('\n');
+    expect(row).toMatch(/ - +-$/);
+  });
+
   test.each([
     [['batch', 'run', '/none/tasks', '--out', '/none/out']],
     [['batch', 'run', '/etc/hostname/tasks', '--out', '/none/out']],

@@ -87,7 +87,7 @@ function toRow(host: HostInfo): string[] {
   const { id, slots, free, held, policies, labels = {}, version, seenAt, gate, warnings = [], pulls = [] } = host;
   return [
     ...[id, stateOf(host), held === undefined ? `${free}/${slots}` : `${free}/${slots}, ${held} ask`],
-    ...[policies.join(','), labelsText(labels, ',') || '-', version, seenAt, gate?.refusal?.at ?? '-', whyClosed(host)],
+    ...[policies.join(','), labelsText(labels, ','), version, seenAt, gate?.refusal?.at ?? '', whyClosed(host)],
     ...[warnings.join(' '), pulls.map(describePull).join(', ')],
   ];
 }

@@ -67,7 +67,7 @@ async function list(context: Context, flags: Flags): Promise<void> {
 function toRow(host: string, { image, digest, bytes, isPulled, inUse, pinned, usedAt = '-' }: HostImage): string[] {
   const why = [inUse && 'in use', pinned && 'pinned', !isPulled && 'not pulled by the host'];
   const stays = why.filter((reason) => reason !== false).join(', ');
-  return [host, image, digest.replace(/^sha256:/, '').slice(0, 12), describeSize(bytes), usedAt, stays || '-'];
+  return [host, image, digest.replace(/^sha256:/, '').slice(0, 12), describeSize(bytes), usedAt, stays];
 }
 
 async function pull(context: Context, names: readonly string[], flags: Flags): Promise<void> {

@@ -63,7 +63,7 @@ async function prune({ config, terminal }: Context, named: Fleet, flags: Flags):
   else if (found.length > 0)
     await terminal.table([
       ['KIND', 'NAME', 'NAMESPACE', 'FLEET', 'WHAT HAPPENS'],
-      ...found.map((one) => [one.kind, one.name, one.namespace || '-', one.fleetId ?? '-', describe(one, goes(one))]),
+      ...found.map((one) => [one.kind, one.name, one.namespace, one.fleetId ?? '', describe(one, goes(one))]),
     ]);
   if (going.length === 0) return terminal.say('There is nothing to remove.');
   if (flags.dryRun) return terminal.say(`${count(going.length)} would be removed.`);

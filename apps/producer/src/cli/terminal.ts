@@ -91,9 +91,9 @@ export class CliOutput {
     process.stderr.write(`${stack ?? ''}\n${cause instanceof Error ? `${cause.stack}\n` : ''}`);
   }
 
-  /** Writes aligned rows to stdout; cells are made printable. */
+  /** Writes aligned rows to stdout; cells are made printable. An empty cell is shown as `-`. */
   async table(rows: readonly (readonly string[])[]): Promise<void> {
-    const cells = rows.map((row) => row.map(toPrintable));
+    const cells = rows.map((row) => row.map((cell) => toPrintable(cell) || '-'));
     const widths = (cells[0] ?? []).map((_cell, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
     for (const row of cells) {
       await this.line(

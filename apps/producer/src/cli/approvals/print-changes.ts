@@ -40,7 +40,8 @@ async function showChange(
     );
     await terminal.line(`          shellfleet approvals deny ${of} [--reason TEXT] [--abort]\n`);
   } else if (state !== 'pending') {
-    await terminal.table([[id, state, answeredBy === undefined ? '' : `by ${answeredBy}`, answer ?? '']]);
+    const how = [answeredBy === undefined ? '' : `by ${answeredBy}`, answer ?? ''].filter((text) => text !== '');
+    await terminal.table([[id, state, ...how]]);
   } else if (count !== before?.count) {
     await terminal.table([[id, `${count} sessions ask it`]]);
   }
