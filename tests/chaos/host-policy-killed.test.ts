@@ -156,8 +156,10 @@ describe.runIf(isRoot)('a shell of policy host', () => {
 
     test('does not start a worker that cannot offer its policy, and gives the reason', async () => {
       const env = { SHELLFLEET_POLICIES: 'docker,host', SHELLFLEET_HOST_USER: 'root' };
-      await expect(startFleet({ env })).rejects.toThrow(/cannot offer the host policy: they never run as root/);
-      await expect(startFleet({ env: { SHELLFLEET_POLICIES: 'host' } })).rejects.toThrow(/names nobody to run them as/);
+      await expect(startFleet({ env })).rejects.toThrow(/cannot offer the host policy: its sessions never run as root/);
+      await expect(startFleet({ env: { SHELLFLEET_POLICIES: 'host' } })).rejects.toThrow(
+        /sessions need a user of their own/,
+      );
     });
   });
 });

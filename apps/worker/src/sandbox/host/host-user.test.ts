@@ -12,7 +12,7 @@ describe('the user of host sessions', () => {
   });
 
   test.each([
-    ['a setting without a name', undefined, 0, /names nobody/],
+    ['a setting without a name', undefined, 0, /user of their own/],
     ['a user that does not exist', 'no-such-user', 0, /has no user no-such-user/],
     ['root by name', 'root', 0, /never run as root/],
     ['root by number', '0', 0, /never run as root/],

@@ -22,11 +22,12 @@ export interface HostUserSettings {
 export async function findHostUser(settings: HostUserSettings, ourUid: number, ourGid: number): Promise<HostUser> {
   const ours = { uid: ourUid, gid: ourGid };
   if (settings.user === undefined && !settings.sharedUid)
-    throw new Error('SHELLFLEET_HOST_USER names nobody to run them as: make a user for it, and name it there');
+    throw new Error('its sessions need a user of their own: make one, and name it in SHELLFLEET_HOST_USER');
   const { uid, gid } = settings.user === undefined ? ours : await lookUp(settings.user);
-  if (uid === 0 || gid === 0) throw new Error('they never run as root: name another user in SHELLFLEET_HOST_USER');
+  if (uid === 0 || gid === 0)
+    throw new Error('its sessions never run as root: name another user in SHELLFLEET_HOST_USER');
   if (uid !== ourUid && ourUid !== 0)
-    throw new Error(`this worker is not root (uid ${ourUid}), so it cannot run them as uid ${uid}`);
+    throw new Error(`this worker is not root (uid ${ourUid}), so it cannot run its sessions as uid ${uid}`);
   if (uid === ourUid && !settings.sharedUid) {
     throw new Error(
       `uid ${uid} is the worker's own, which owns the seal key and the password of Redis: name another user in SHELLFLEET_HOST_USER, or accept that with SHELLFLEET_HOST_SHARED_UID=1`,
