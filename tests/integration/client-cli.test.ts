@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -312,6 +314,25 @@ describe('the command line', () => {
     expect(run.stderr).toMatch(words);
     expect(run.stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
     expect([run.exitCode, run.stdout.toString()]).toEqual([2, '']);
+  });
+
+  test('names the next step when the port of MCP is taken', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const run = await runCli(stage, ['mcp', '--http', '--port', String(port)]).finally(() => server.close());
+    expect(run).toMatchObject({
+      exitCode: 2,
+      stderr: `shellfleet: Port ${port} of 127.0.0.1 cannot be listened on (EADDRINUSE). Name another with --port, or 0 for a free one. (COMMAND_INVALID)\n`,
+    });
+  });
+
+  test('names the verb that lists tools when a tool does not exist', async () => {
+    expect(await runCli(stage, ['tools', 'call', 'nosuch'])).toMatchObject({
+      exitCode: 2,
+      stderr:
+        'shellfleet: unknown tool: nosuch. `shellfleet tools ls` lists the tools that live hosts offer. (unknown-tool)\n',
+    });
   });
 
   test('lists hosts with a dash in each empty cell', async () => {

@@ -81,7 +81,10 @@ function createListening({ tls }: HttpSettings, listener: RequestListener) {
 async function listen(server: ReturnType<typeof createServer>, { host, port }: HttpSettings): Promise<number> {
   server.listen(port, host);
   await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
-    throw new ShellfleetError('COMMAND_INVALID', `Port ${port} of ${host} cannot be listened on (${cause.code}).`);
+    throw new ShellfleetError(
+      'COMMAND_INVALID',
+      `Port ${port} of ${host} cannot be listened on (${cause.code}). Name another with --port, or 0 for a free one.`,
+    );
   });
   return (server.address() as AddressInfo).port;
 }

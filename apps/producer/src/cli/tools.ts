@@ -111,7 +111,11 @@ async function call({ terminal, setExitCode, withFleet }: Context, name: string,
 }
 
 async function showResult(terminal: Context['terminal'], result: ToolResult): Promise<void> {
-  if (!result.ok) return terminal.say(`${result.error.message} (${result.error.code})`);
+  if (!result.ok) {
+    const { code, message } = result.error;
+    const step = code === 'unknown-tool' ? '. `shellfleet tools ls` lists the tools that live hosts offer.' : '';
+    return terminal.say(`${message}${step} (${code})`);
+  }
   return typeof result.output === 'string' ? terminal.line(result.output) : terminal.json(result.output);
 }
 
