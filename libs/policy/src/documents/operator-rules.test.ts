@@ -55,6 +55,10 @@ describe('the rules of an operator', () => {
       "/a.yaml, line 1: rules[0].pattern must be a list of words; /a.yaml, line 1: rules[0].decision must be 'allow'",
     ],
     [
+      'rules: [{ name: a, pattern: [git], decision: allow, matc: [], b: 1 }]',
+      "/a.yaml, line 1: rules[0] must be a rule: { pattern, decision, justification?, match?, notMatch? }; it has the unknown fields 'name', 'matc' and 'b'",
+    ],
+    [
       'rulez: []',
       "/a.yaml, line 1: must have only these fields: rules, hostExecutables, reportOnly; it has the unknown field 'rulez'",
     ],

@@ -67,5 +67,8 @@ function toFieldName(path: readonly PropertyKey[]): string {
 
 function describe(issue: z.core.$ZodIssue): string {
   if (issue.code !== 'unrecognized_keys') return issue.message;
-  return `${issue.message}; it has the unknown field ${issue.keys.map((key) => `'${key}'`).join(', ')}`;
+  const names = issue.keys.map((key) => `'${key}'`);
+  const [last, ...others] = names.reverse();
+  if (others.length === 0) return `${issue.message}; it has the unknown field ${last}`;
+  return `${issue.message}; it has the unknown fields ${others.reverse().join(', ')} and ${last}`;
 }
