@@ -323,7 +323,8 @@ describe('the verb `batch run`', () => {
     [['--compare', '/etc/hostname'], /--compare needs --report/],
     [['--report', '/tmp/x', '--compare', '/none'], /\/none, which --compare names, is not a file/],
   ])('refuses %j with exit code 2', async (flags, words) => {
-    const run = await runCli(stage, ['batch', 'run', '-', '--out', join(directory, 'none'), ...flags], { stdin: '' });
+    const stdin = '{"id":"a","script":"true"}';
+    const run = await runCli(stage, ['batch', 'run', '-', '--out', join(directory, 'none'), ...flags], { stdin });
     expect(run).toMatchObject({ exitCode: 2, stderr: expect.stringMatching(words) });
     expect((await readdir(directory)).filter((name) => name.startsWith('none'))).toEqual([]);
   });

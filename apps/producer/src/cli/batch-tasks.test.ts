@@ -66,6 +66,10 @@ describe('a file of tasks', () => {
       `${YAML}  files: { /in: '/none/{id}' }`,
       /inputs\.yaml:6 is not valid: files\.\/in of task "b": ENOENT: .*'\/none\/b'$/,
     ],
+    ['empty.jsonl', '\n', /^Nothing was run: .*empty\.jsonl has no task\. Give one JSON object per line/],
+    ['empty.yaml', '[]', /^Nothing was run: .*empty\.yaml has no task\./],
+    ['-', '', /^Nothing was run: - has no task\./],
+    ['empty.mjs', 'export default []', /^Nothing was run: .*empty\.mjs has no task\./],
     ['none.mjs', 'export const tasks = []', /none\.mjs has no tasks\. Let its default export be a generator/],
     ['wrong.mjs', 'export default [{ id: "a" }]', /wrong\.mjs, task 1, is not valid: script: /],
   ])('is refused with the place and the field: %s', async (name, text, message) => {

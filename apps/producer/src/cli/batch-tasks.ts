@@ -40,6 +40,7 @@ export async function openTaskFile(
     const read = await readerOf(path, bytes);
     const counts = PROGRAMS.includes(extname(path)) ? 'tasks' : 'lines';
     const count = await checkTasks({ name: path, counts, read }, options);
+    if (count === 0) throw isEmpty(path);
     const digest = createHash('sha256');
     for await (const piece of bytes.open()) digest.update(piece);
     return {
@@ -114,6 +115,14 @@ function noList(path: string): ShellfleetError {
   return new ShellfleetError(
     'COMMAND_INVALID',
     `${path} has no tasks. Let its default export be a generator function of tasks, or a list of them.`,
+    { path },
+  );
+}
+
+function isEmpty(path: string): ShellfleetError {
+  return new ShellfleetError(
+    'COMMAND_INVALID',
+    `Nothing was run: ${path} has no task. Give one JSON object per line: {"id": "a", "script": "true"}.`,
     { path },
   );
 }
