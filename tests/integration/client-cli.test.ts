@@ -340,6 +340,17 @@ describe('the command line', () => {
     expect(row).toMatch(/ - +-$/);
   });
 
+  test('counts the outputs of a batch that are missing', async () => {
+    const out = join(directory, 'missing.jsonl');
+    const lines = JSON.stringify({ id: 'a', script: 'true', outputs: { '/none': join(directory, 'none') } });
+    expect(await runCli(stage, ['batch', 'run', '-', '--out', out], { stdin: lines })).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(
+        '0 had ended before. 1 output is missing; `outputs` of the results says why. Results',
+      ),
+    });
+  });
+
   test.each([
     [['batch', 'run', '/none/tasks', '--out', '/none/out']],
     [['batch', 'run', '/etc/hostname/tasks', '--out', '/none/out']],

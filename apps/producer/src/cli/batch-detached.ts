@@ -1,6 +1,6 @@
 import { type DetachedBatch, type Fleet, ShellfleetError, type SubmitOptions } from '@shellfleet/client';
 import { type Command, Option } from 'commander';
-import { describeProgress, describeTask } from './batch-line.ts';
+import { countMissing, describeMissing, describeProgress, describeTask } from './batch-line.ts';
 import {
   isSpecial,
   needsFile,
@@ -118,10 +118,12 @@ async function attach(
   await withFleet(async (fleet) => {
     using interrupt = listenForLeaving();
     const { signal } = interrupt;
+    let missing = 0;
     try {
       const onProgress = (progress: Parameters<typeof describeProgress>[0]) =>
         terminal.progress(describeProgress(progress));
       for await (const result of fleet.batches.attach(name, { out, onProgress, signal })) {
+        missing += countMissing(result);
         if (json) await terminal.json(result);
         else await terminal.line(describeTask(result));
       }
@@ -131,19 +133,25 @@ async function attach(
       setExitCode(EXIT_CANCELLED);
       return;
     }
-    setExitCode(sayEnd(terminal, await fleet.batches.get(name), out));
+    setExitCode(sayEnd(terminal, await fleet.batches.get(name), { out, missing }));
     await writeReport(terminal, out, flags);
   });
 }
 
 /** Says how a batch has ended, and returns the exit code. */
-function sayEnd(terminal: CliOutput, { name, totals, stoppedBy, cancelled }: DetachedBatch, out: string): number {
+function sayEnd(
+  terminal: CliOutput,
+  { name, totals, stoppedBy, cancelled }: DetachedBatch,
+  { out, missing }: { out: string; missing: number },
+): number {
   if (stoppedBy === 'signal') terminal.say(`The batch ${name} was ${cancelled ?? 'cancelled'}.`);
   if (stoppedBy === 'failure') terminal.say('The batch ended because a task did not pass.');
   if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline.');
   const { tasks = 0, passed = 0, infrastructure = 0 } = totals ?? {};
   const because = infrastructure > 0 ? ` (${infrastructure} because of the infrastructure)` : '';
-  terminal.say(`${passed} passed, ${tasks - passed} did not${because}. Results are in ${out}.`);
+  terminal.say(
+    `${passed} passed, ${tasks - passed} did not${because}.${describeMissing(missing)} Results are in ${out}.`,
+  );
   return exitCodeOfBatch({ totals: { tasks, skipped: 0, passed }, stoppedBy });
 }
 

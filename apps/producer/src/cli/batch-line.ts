@@ -20,6 +20,17 @@ export function describeTask({ id, outcome, passed, score, results, grade, error
 
 const describeNotPassed = ({ outcome }: Result) => (outcome === 'timeout' ? 'not passed (timeout)' : 'not passed');
 
+/** Returns how many outputs of an ended task could not be fetched. */
+export function countMissing({ outputs = {} }: Pick<TaskResult, 'outputs'>): number {
+  return Object.values(outputs).filter(({ error }) => error !== undefined).length;
+}
+
+/** Returns the sentence about outputs that are missing here, with a space before it. Empty if there is none. */
+export function describeMissing(count: number): string {
+  if (count === 0) return '';
+  return ` ${count} ${count === 1 ? 'output is' : 'outputs are'} missing; \`outputs\` of the results says why.`;
+}
+
 /** Returns the line that shows how far a batch is. */
 export function describeProgress(progress: BatchProgress): string {
   const { done, passed, failed, infrastructure, cancelled, skipped, running, queued, perSecond, etaMs } = progress;

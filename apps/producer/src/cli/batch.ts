@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { type Batch, type BatchOptions, ShellfleetError } from '@shellfleet/client';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { refuseForDetached, registerDetached, submitDetached } from './batch-detached.ts';
-import { describeProgress, describeTask } from './batch-line.ts';
+import { countMissing, describeMissing, describeProgress, describeTask } from './batch-line.ts';
 import {
   isSpecial,
   needsFile,
@@ -140,7 +140,9 @@ async function run(context: Context, file: string, flags: Flags & { out: string 
     });
     using _watch = watchBatch(terminal, fleet, batch, { startDeadlineMs: startDeadline, onHopeless: interrupt.giveUp });
     batch.on('progress', (progress) => terminal.progress(describeProgress(progress)));
+    let missing = 0;
     for await (const result of batch) {
+      missing += countMissing(result);
       if (flags.json) await terminal.json(result);
       else await terminal.line(describeTask(result));
       terminal.progress(describeProgress(batch.progress));
@@ -149,20 +151,25 @@ async function run(context: Context, file: string, flags: Flags & { out: string 
       const { writeJunit } = await import('./batch-junit.ts');
       await writeJunit(out, junit, name ?? file);
     }
-    sayEnd(terminal, batch, out);
+    sayEnd(terminal, batch, { out, missing });
     await writeReport(terminal, out, flags);
     if (interrupt.hopeless !== undefined) throw interrupt.hopeless;
     context.setExitCode(exitCodeOfBatch(batch));
   });
 }
 
-function sayEnd(terminal: CliOutput, { totals, stoppedBy }: Batch, out: string): void {
+function sayEnd(
+  terminal: CliOutput,
+  { totals, stoppedBy }: Batch,
+  { out, missing }: { out: string; missing: number },
+): void {
   const { tasks, skipped, passed, infrastructure } = totals;
   const others = tasks - skipped - passed;
   const because = infrastructure > 0 ? ` (${infrastructure} because of the infrastructure)` : '';
   if (stoppedBy === 'failure') terminal.say('The batch ended because a task did not pass. --resume continues it.');
   if (stoppedBy === 'batch-deadline') terminal.say('The batch ended at its deadline. --resume continues it.');
-  terminal.say(`${passed} passed, ${others} did not${because}, ${skipped} had ended before. Results are in ${out}.`);
+  const counts = `${passed} passed, ${others} did not${because}, ${skipped} had ended before.`;
+  terminal.say(`${counts}${describeMissing(missing)} Results are in ${out}.`);
 }
 
 function onlyWithResume(): ShellfleetError {
