@@ -66,8 +66,11 @@ describe.concurrent('up and down', { timeout: 240_000 }, () => {
     await machine.run(['up', '--detach']);
     const pids = await machine.startedPids();
     await machine.changeRecord({ build: '0.1.0 of the checkout /elsewhere' });
-    const { stderr } = await machine.run(['up', '--detach']);
+    const { stderr } = await machine.run(['up', '--detach', '--slots', '3']);
     expect(stderr).toContain('it is used as it is');
+    expect(stderr).toMatch(
+      /The running fleet keeps its own settings: --slots is \d+ there, not 3\. `shellfleet up --re/,
+    );
     expect(stderr).toContain(`It is 0.1.0 of the checkout /elsewhere; this is 0.1.0 of the checkout ${checkoutRoot}`);
     expect(living(await machine.startedPids())).toEqual(pids);
   });

@@ -210,7 +210,7 @@ describe('the verbs of the command line', () => {
     };
     const { flags } = parse(['exec', 's', '--', 'true'], env);
     expect(flags).toEqual({ memory: 2 ** 26, label: { a: '1' }, detach: true });
-    expect(parse(['up'], env).flags).toEqual({ workers: 1, drainTimeout: 60_000 });
+    expect(parse(['up'], env).flags).toEqual({ drainTimeout: 60_000 });
   });
 
   test.each<[string[], RegExp]>([

@@ -8,7 +8,9 @@ import { isCheckout, makeStateDirectory, SetupError, stateDirectory } from '@she
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { apiHeaderPath } from '../fleet-process/api-key.ts';
 import { runFirstCommand } from '../fleet-process/first-command.ts';
+import { readFleetRecord } from '../fleet-process/fleet-record.ts';
 import { describeUse } from '../fleet-process/fleet-use.ts';
+import { describeKept } from '../fleet-process/kept-settings.ts';
 import { type RunningFleet, startFleet, type UpOptions } from '../fleet-process/up.ts';
 import { PROGRAM } from '../program-file.ts';
 import type { Context } from './context.ts';
@@ -21,7 +23,7 @@ const DRAIN_MS = 60_000;
 
 interface UpFlags {
   detach?: boolean;
-  workers: number;
+  workers?: number;
   slots?: number;
   policies?: string;
   replace?: boolean;
@@ -47,7 +49,7 @@ export function registerUp(program: Command, context: Context): void {
         .argParser(parseDuration)
         .default(DRAIN_MS, '60s'),
     )
-    .addOption(new Option('--workers <n>', 'workers').env('SHELLFLEET_WORKERS').argParser(toCount).default(1))
+    .addOption(new Option('--workers <n>', 'workers; default: 1').env('SHELLFLEET_WORKERS').argParser(toCount))
     .addOption(slotsFlag().argParser(toCount))
     .addOption(policiesFlag())
     .action((flags: UpFlags) => (flags.detach ? upDetached(context) : up(flags, context)));
@@ -73,13 +75,14 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
   const options: UpOptions = {
     replace: flags.replace === true,
     drainMs: flags.drainTimeout,
-    workers: flags.workers,
+    workers: flags.workers ?? 1,
     ...(flags.slots === undefined ? {} : { slots: flags.slots }),
     ...(flags.policies === undefined ? {} : { policies: flags.policies }),
   };
   let running: RunningFleet | undefined;
   try {
     running = await startFleet(options, config.env, report, asked.signal);
+    if (running.started === 'reused') await reportKept(flags, config.env, report);
     await greet(running, config.env, report, asked.signal);
     tell({ type: 'ready' });
     asked.releaseStarter();
@@ -97,6 +100,17 @@ async function up(flags: UpFlags, { config, terminal, setExitCode }: Context): P
     await running?.close();
     asked.releaseStarter();
   }
+}
+
+/** Reports which of the given options a fleet that runs already does not follow. */
+async function reportKept(flags: UpFlags, env: NodeJS.ProcessEnv, report: (line: string) => void): Promise<void> {
+  const record = await readFleetRecord(env);
+  if (record === undefined) return;
+  await using fleet = await Fleet.connect();
+  const own = new Set(record.workers.map(({ hostId }) => hostId));
+  const hosts = (await fleet.hosts()).filter(({ id }) => own.has(id));
+  const kept = describeKept(flags, { workers: record.workers.length, hosts });
+  if (kept !== undefined) report(kept);
 }
 
 /**
