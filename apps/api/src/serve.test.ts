@@ -65,6 +65,13 @@ async function exchange(bytes: string): Promise<string> {
   return text;
 }
 
+/** Returns the head of a request that has a body. */
+const toPost = (...headers: string[]) =>
+  [
+    ...['POST /v1/rules:check HTTP/1.1', 'Host: localhost', 'Content-Type: application/json', 'Connection: close'],
+    ...[...headers, '', ''],
+  ].join('\r\n');
+
 /** Sends a request whose Host is not that of its address. */
 async function statusFor(host: string): Promise<string> {
   const reply = await exchange(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
@@ -151,6 +158,13 @@ describe('the server', () => {
   test.each<[string, string, string]>([
     ['no HTTP', 'GARBAGE\r\n\r\n', '400'],
     ['an unknown method', 'FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n', '400'],
+    ['a request without Host', 'GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n', '400'],
+    [
+      'chunk extensions that are too large',
+      `${toPost('Transfer-Encoding: chunked')}1;${'x'.repeat(20_000)}\r\n`,
+      '413',
+    ],
+    ['an unknown expectation', toPost('Authorization: Bearer all', 'Expect: tea', 'Content-Length: 0'), '417'],
     ['headers that are too large', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, '431'],
   ])('reports %s as a problem, and closes the connection', async (_what, bytes, status) => {
     const [head = '', body = ''] = (await exchange(bytes)).split('\r\n\r\n');
@@ -158,6 +172,13 @@ describe('the server', () => {
     expect(head).toContain('content-type: application/problem+json');
     expect(head).toContain('x-content-type-options: nosniff');
     expect(JSON.parse(body)).toMatchObject({ status: Number(status), code: 'COMMAND_INVALID', retryable: false });
+  });
+
+  test('refuses an unknown expectation after the key alone, and meets 100-continue', async () => {
+    expect(await exchange(toPost('Expect: tea', 'Content-Length: 0'))).toMatch(/^HTTP\/1\.1 401 /);
+    const body = '{"script":"ls"}';
+    const head = toPost('Authorization: Bearer all', 'Expect: 100-continue', `Content-Length: ${body.length}`);
+    expect(await exchange(head + body)).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
   });
 
   test('takes an empty body of JSON for no body', async () => {

@@ -13,6 +13,7 @@ import type { WebSocket } from 'ws';
 import { type NeededScope, requireScope } from './access/authorize.ts';
 import type { ApiConfig } from './config/config.ts';
 import { checkCaller, checkPlace } from './guards/check-request.ts';
+import { requireKnownExpectation } from './guards/expectations.ts';
 import { SAFE_HEADERS } from './guards/headers.ts';
 import { readJsonBodies } from './guards/json-body.ts';
 import { endUnreadBody } from './guards/unread-body.ts';
@@ -104,6 +105,7 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   if (config.corsOrigins.length > 0) await app.register(cors, toCors(config.corsOrigins));
   app.addHook('onRequest', (request) => checkCaller(checks, request));
   await app.register(rateLimit, toRateLimit(config.rateLimit));
+  app.addHook('preParsing', async ({ headers }) => requireKnownExpectation(headers.expect));
   app.setNotFoundHandler(() => {
     throw new HttpProblem(
       404,
@@ -155,7 +157,8 @@ function createApp(
   };
   /** The last reply of each connection. */
   const replies = new WeakMap<Socket, ServerResponse>();
-  const node = { shouldUpgradeCallback: opensWebSocket };
+  // Node's own refusal of a request without Host has no body. checkPlace() refuses it.
+  const node = { shouldUpgradeCallback: opensWebSocket, requireHostHeader: false };
   const app = fastify({
     ...(config.tls === undefined ? { http: node } : { https: { ...config.tls, ...node } }),
     logger: false,
@@ -176,6 +179,8 @@ function createApp(
     clientErrorHandler: (error, socket) => refuseMalformed(error, socket, replies.get(socket)),
   }) as unknown as FastifyInstance;
   app.server.on('request', ({ socket }, response) => replies.set(socket, response));
+  // Without a listener Node itself refuses such a request, with no body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   // Bodies are JSON, but for the routes that read bytes.
   app.removeContentTypeParser('text/plain');
   readJsonBodies(app);

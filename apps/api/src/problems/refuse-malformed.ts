@@ -5,8 +5,9 @@ import { HttpProblem } from './http-problem.ts';
 import { PROBLEM_TYPE, toProblem } from './to-problem.ts';
 
 const REFUSALS: Partial<Record<string, [status: number, message: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The headers of the request did not arrive in time.'],
-  HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The headers of the request did not arrive in time. Repeat it.'],
+  HPE_HEADER_OVERFLOW: [431, 'The headers of the request are too large. Send smaller ones.'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'The extensions of a chunk of the body are too large. Send none.'],
 };
 const NO_HTTP: [number, string] = [400, 'What arrived is not a valid request of HTTP/1.1.'];
 
