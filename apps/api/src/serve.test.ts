@@ -132,8 +132,8 @@ describe('the server', () => {
   });
 
   test('names the methods of a path that another method asks for', async () => {
-    const allowed = async (method: string, path: string) => {
-      const reply = await fetch(url + path, { method, headers: { authorization: 'Bearer all' } });
+    const allowed = async (method: string, path: string, token = 'all') => {
+      const reply = await fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } });
       return [reply.status, reply.headers.get('allow')];
     };
     expect(await allowed('POST', '/v1/me')).toEqual([405, 'GET']);
@@ -141,6 +141,21 @@ describe('the server', () => {
     expect(await allowed('DELETE', '/openapi.json')).toEqual([405, 'GET']);
     expect(await allowed('POST', '/healthz')).toEqual([405, 'GET, HEAD']);
     expect(await allowed('HEAD', '/healthz')).toEqual([200, null]);
+    for (const method of ['PROPFIND', 'QUERY', 'M-SEARCH', 'PURGE']) {
+      expect([method, await allowed(method, '/v1/me')]).toEqual([method, [405, 'GET']]);
+      expect([method, await allowed(method, '/v1/nothing')]).toEqual([method, [404, null]]);
+      expect([method, await allowed(method, '/v1/me', 'wrong')]).toEqual([method, [401, null]]);
+    }
+  });
+
+  test('refuses an unknown path or method before it reads the body', async () => {
+    const headers = { authorization: 'Bearer all', 'content-type': 'text/xml' };
+    const statusOf = async (method: string, path: string) =>
+      (await fetch(url + path, { method, headers, body: '<a/>' })).status;
+    for (const method of ['POST', 'PROPFIND']) {
+      expect(await statusOf(method, '/v1/me')).toBe(405);
+      expect(await statusOf(method, '/v1/nothing')).toBe(404);
+    }
   });
 
   test('answers in HTTP/1.1 when a client offers another protocol, with its body', async () => {

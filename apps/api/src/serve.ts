@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
+import { METHODS, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import cors from '@fastify/cors';
 import rateLimit from '@fastify/rate-limit';
@@ -105,14 +105,16 @@ export async function createServer(deps: ServerDeps): Promise<ApiServer> {
   if (config.corsOrigins.length > 0) await app.register(cors, toCors(config.corsOrigins));
   app.addHook('onRequest', (request) => checkCaller(checks, request));
   await app.register(rateLimit, toRateLimit(config.rateLimit));
-  app.addHook('preParsing', async ({ headers }) => requireKnownExpectation(headers.expect));
-  app.setNotFoundHandler(() => {
-    throw new HttpProblem(
-      404,
-      'COMMAND_INVALID',
-      'There is no such path. All begin with /v1; /openapi.json lists them.',
-    );
+  const refusePath = async () => {
+    const message = 'There is no such path. All begin with /v1; /openapi.json lists them.';
+    throw new HttpProblem(404, 'COMMAND_INVALID', message);
+  };
+  app.addHook('preParsing', async (request) => {
+    requireKnownExpectation(request.headers.expect);
+    // Before the body is read, whatever its type.
+    if (request.is404) await refusePath();
   });
+  app.setNotFoundHandler(refusePath);
   registerRoutes(app, ROUTES, { fleets, work });
   const watched: WatchedApi = { fleet: deps.fleet, metrics, isStopping: () => work.isStopping };
   registerWatched(app, watched, ({ principal }) => requireScope(principal, 'admin'));
@@ -181,6 +183,9 @@ function createApp(
   app.server.on('request', ({ socket }, response) => replies.set(socket, response));
   // Without a listener Node itself refuses such a request, with no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // Otherwise a method that Fastify does not know gets 404 on every path. A CONNECT is no request for a path.
+  for (const method of METHODS)
+    if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) app.addHttpMethod(method);
   // Bodies are JSON, but for the routes that read bytes.
   app.removeContentTypeParser('text/plain');
   readJsonBodies(app);

@@ -102,13 +102,16 @@ async function answer(
 /** Replies 405 to the methods that a path does not have. */
 export function refuseOthers(app: FastifyInstance, url: string, own: readonly string[]): void {
   const allow = own.join(', ');
+  const refuse = async () => {
+    throw new HttpProblem(405, 'COMMAND_INVALID', `This path does not have this method. It has: ${allow}.`, {
+      headers: { allow },
+    });
+  };
   app.route({
     method: app.supportedMethods.filter((method) => !own.includes(method)),
     url,
-    handler: () => {
-      throw new HttpProblem(405, 'COMMAND_INVALID', `This path does not have this method. It has: ${allow}.`, {
-        headers: { allow },
-      });
-    },
+    // Refuses before the body is read, whatever its type.
+    preParsing: refuse,
+    handler: refuse,
   });
 }
