@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { toFieldIssues } from './field-issues.ts';
+import { toIssueText } from './issue-text.ts';
 
 /** Every error code: whether to retry, and the caller's next step. A test compares docs/errors.md with it. */
 export const ERRORS = {
@@ -206,7 +207,7 @@ export function parseOrThrow<T extends z.ZodType>(
   code: ErrorCode,
   what: string,
 ): z.infer<T> {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: toIssueText });
   if (parsed.success) return parsed.data;
   const all = parsed.error.issues.flatMap(toFieldIssues);
   const issues = all.slice(0, MOST_ISSUES);

@@ -27,6 +27,7 @@ export type { HostGate, HostImage, HostPool, RunningPull } from './host-parts.ts
 export * from './ids.ts';
 export * from './image-name.ts';
 export * from './is-on.ts';
+export * from './issue-text.ts';
 export * from './json-schema.ts';
 export * from './json-text.ts';
 export * from './kept-sandbox.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isLoopback, type OidcSettings, toOidcSettings } from '@shellfleet/access';
-import { readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
+import { readTracingChoice, type TracingChoice, toIssueText } from '@shellfleet/protocol';
 import { API_SETTINGS, type SettingValues } from '@shellfleet/protocol/api-settings';
 import { z } from 'zod';
 
@@ -57,7 +57,7 @@ function readValues(env: NodeJS.ProcessEnv): SettingValues {
   const schemas = Object.fromEntries(Object.entries(API_SETTINGS).map(([name, { schema }]) => [name, schema]));
   // An empty variable counts as not set, as in compose files.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const parsed = z.object(schemas).safeParse(given);
+  const parsed = z.object(schemas).safeParse(given, { error: toIssueText });
   if (parsed.success) return parsed.data as SettingValues;
   throw new ApiConfigError(parsed.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`).join('; '));
 }

@@ -1,5 +1,5 @@
 import { isLoopback, type OidcSettings, toOidcSettings } from '@shellfleet/access';
-import { ShellfleetError } from '@shellfleet/protocol';
+import { ShellfleetError, toIssueText } from '@shellfleet/protocol';
 import { OIDC_SETTINGS, type OidcValues } from '@shellfleet/protocol/api-settings';
 import { z } from 'zod';
 
@@ -30,7 +30,7 @@ export function requireSafeAddress({ host, tls, insecureHttp }: HttpSettings): v
 export function readOidc(env: NodeJS.ProcessEnv): OidcSettings | undefined {
   const schemas = Object.fromEntries(Object.entries(OIDC_SETTINGS).map(([name, { schema }]) => [name, schema]));
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const parsed = z.object(schemas).safeParse(given);
+  const parsed = z.object(schemas).safeParse(given, { error: toIssueText });
   const oidc = parsed.success
     ? toOidcSettings(parsed.data as OidcValues)
     : parsed.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`).join('; ');

@@ -1,7 +1,13 @@
 import { cpus, homedir, totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { checkEscalation, DocumentError } from '@shellfleet/policy';
-import { DEFAULT_POLICY, type PolicyName, readTracingChoice, type TracingChoice } from '@shellfleet/protocol';
+import {
+  DEFAULT_POLICY,
+  type PolicyName,
+  readTracingChoice,
+  type TracingChoice,
+  toIssueText,
+} from '@shellfleet/protocol';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { environmentSchema, MOST_SLOTS } from './environment.ts';
 import { type KubernetesSettings, toKubernetesSettings } from './kubernetes-section.ts';
@@ -82,7 +88,7 @@ export class ConfigError extends Error {}
 export function readConfig(env: NodeJS.ProcessEnv = process.env): WorkerConfig {
   // An empty variable counts as not set, as in compose files.
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
-  const parsed = environmentSchema.safeParse(given);
+  const parsed = environmentSchema.safeParse(given, { error: toIssueText });
   if (!parsed.success) {
     throw new ConfigError(parsed.error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`).join('; '));
   }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { DocumentError, parseDocument } from '@shellfleet/policy';
+import { toIssueText } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { allowSchema } from './allow-section.ts';
 import { ConfigError } from './config.ts';
@@ -34,7 +35,7 @@ const variablesSchema = environmentSchema.pick({ SHELLFLEET_LOG_LEVEL: true }).e
 
 /** Reads the settings. Throws ConfigError. */
 export function readEgressConfig(env: NodeJS.ProcessEnv): EgressConfig {
-  const { data, error } = variablesSchema.safeParse(env);
+  const { data, error } = variablesSchema.safeParse(env, { error: toIssueText });
   if (data === undefined) {
     const issues = error.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`);
     throw new ConfigError(issues.join('; '));

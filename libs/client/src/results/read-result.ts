@@ -6,6 +6,7 @@ import {
   ShellfleetError,
   type StoredRequest,
   toCommandId,
+  toIssueText,
   tryJson,
   type WireError,
   type WireResult,
@@ -21,7 +22,7 @@ export function parseWireResult(json: string, commandId: string): WireResult {
   const bytes = Buffer.byteLength(json);
   // No host writes a larger Result, and each reader that waits for it would have to parse it.
   if (bytes > LIMITS.resultBytes) throw notValid(commandId, `it has ${bytes} bytes, and ${LIMITS.resultBytes} at most`);
-  const parsed = wireResultSchema.safeParse(tryJson(json));
+  const parsed = wireResultSchema.safeParse(tryJson(json), { error: toIssueText });
   if (parsed.success) return parsed.data;
   throw notValid(commandId, parsed.error.issues[0]?.message ?? 'it is not a result');
 }

@@ -1,3 +1,4 @@
+import { toIssueText } from '@shellfleet/protocol';
 import { isNode, LineCounter, parseDocument as parseYaml, type YAMLError } from 'yaml';
 import type { z } from 'zod';
 
@@ -22,7 +23,7 @@ export function parseDocument<T extends z.ZodType>(text: string, schema: T, name
   } catch (error) {
     throw new DocumentError(`${name}: ${error instanceof Error ? error.message : String(error)}`);
   }
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: toIssueText });
   if (parsed.success) return parsed.data;
   throw problemsOf(
     parsed.error.issues.map((issue) => {

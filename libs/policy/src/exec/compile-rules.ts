@@ -4,6 +4,7 @@ import {
   prefixRuleSchema,
   ShellfleetError,
   toFieldIssues,
+  toIssueText,
 } from '@shellfleet/protocol';
 import { addTo, type CompiledRule, type CompiledRules, matchingRules } from './compiled-rules.ts';
 import { isOperationName, operationRules } from './operation-words.ts';
@@ -27,7 +28,7 @@ export function compileRules(given: readonly unknown[], { source, hostExecutable
   const names = namesByPath(hostExecutables, issues);
   const compiled: CompiledRules = { allow: new Map(), strict: new Map(), names, count: given.length };
   for (const [index, value] of given.entries()) {
-    const parsed = prefixRuleSchema.safeParse(value);
+    const parsed = prefixRuleSchema.safeParse(value, { error: toIssueText });
     const found = parsed.success ? addRule(compiled, parsed.data) : parsed.error.issues.flatMap(toFieldIssues);
     for (const { path, message } of found)
       issues.push({ path: ['rules', index, path].filter((key) => key !== '').join('.'), message });

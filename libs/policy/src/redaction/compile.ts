@@ -1,4 +1,11 @@
-import { type FieldIssue, type RedactionRule, redactionRulesSchema, ShellfleetError } from '@shellfleet/protocol';
+import {
+  type FieldIssue,
+  type RedactionRule,
+  redactionRulesSchema,
+  ShellfleetError,
+  toFieldIssues,
+  toIssueText,
+} from '@shellfleet/protocol';
 import { RE2JSSyntaxException } from 're2js';
 import { DETECTORS } from './detectors/detectors.ts';
 import { customPattern } from './patterns/custom-pattern.ts';
@@ -115,9 +122,9 @@ function compileRules(given: readonly RedactionRule[]): CompiledRules {
 }
 
 function shapeIssues(given: readonly RedactionRule[]): FieldIssue[] {
-  const parsed = redactionRulesSchema.safeParse(given);
+  const parsed = redactionRulesSchema.safeParse(given, { error: toIssueText });
   const issues = parsed.success ? [] : parsed.error.issues;
-  return issues.map(({ path, message }) => ({ path: ['redaction', ...path.map(String)].join('.'), message }));
+  return issues.flatMap((issue) => toFieldIssues({ ...issue, path: ['redaction', ...issue.path] }));
 }
 
 /** Returns the rank: known secrets (0), rules that block, then other rules; within each, the order of the list. */

@@ -1,5 +1,5 @@
 import type { ToolError, ToolErrorCode } from '@shellfleet/protocol';
-import { NotJsonError, toFieldIssues, toJsonText } from '@shellfleet/protocol/plain';
+import { NotJsonError, toFieldIssues, toIssueText, toJsonText } from '@shellfleet/protocol/plain';
 import type { z } from 'zod';
 import { loadModule } from './load-module.ts';
 import type { ChildRequest } from './request.ts';
@@ -12,11 +12,11 @@ export async function runTool(
 ): Promise<string | ToolError> {
   const tool = (await loadModule(module)).get(exported);
   if (tool === undefined) return fail('error', `module ${module} does not export ${exported} any more`);
-  const input = await tool.input.safeParseAsync(args);
+  const input = await tool.input.safeParseAsync(args, { error: toIssueText });
   if (!input.success)
     return failFields('arguments-invalid', `the arguments of tool '${name}' are not valid`, input.error);
   const returned = await tool.run(input.data, { signal });
-  const output = await tool.output?.safeParseAsync(returned);
+  const output = await tool.output?.safeParseAsync(returned, { error: toIssueText });
   if (output?.success === false)
     return failFields('output-invalid', `the output of tool '${name}' is not what it declares`, output.error);
   return toText(name, output === undefined ? returned : output.data, outputBytes);
