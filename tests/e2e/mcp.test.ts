@@ -211,6 +211,25 @@ describe('a connection over stdio', () => {
     expect(text).toContain('shellfleet up');
   });
 
+  test('replies to a line that is no message, logs one line, and goes on', async () => {
+    const lines = ['no json', '5', '[]', '{"jsonrpc":"2.0","id":1,"method":"ping"}', ''];
+    const server = new FleetCli(stage).start(['mcp'], { stdin: null });
+    server.child.stdin?.write(lines.join('\n'));
+    await until(server.output, ({ stdout }) => stdout.includes('"id":1'));
+    server.child.stdin?.end();
+    const { exitCode, stdout, stderr } = await server.end;
+    const replies = String(stdout).trim().split('\n');
+    expect(replies.map((line) => JSON.parse(line))).toMatchObject([
+      { id: null, error: { code: -32_700 } },
+      ...[1, 2].map(() => ({ id: null, error: { code: -32_600 } })),
+      { id: 1, result: {} },
+    ]);
+    expect([exitCode, String(stderr).match(/^shellfleet: The client gets error -32\d00\. .+$/gm)?.length]).toEqual([
+      0, 3,
+    ]);
+    expect(String(stderr).trim().split('\n')).toHaveLength(3);
+  });
+
   test('has a session of its own, and shares one that it names', async () => {
     const [one, two] = await Promise.all([connect(), connect({ options: modern })]);
     const [a, b] = await Promise.all([one, two].map((client) => call(client, 'exec', { command: 'X=1' })));
