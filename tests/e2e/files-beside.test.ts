@@ -336,12 +336,16 @@ describe('`shellfleet cp`', () => {
     await (await stack.fleet.session('opened')).close();
   });
 
-  test('leaves no partial or temporary file when it is interrupted', async () => {
+  test.each<[NodeJS.Signals, number]>([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ])('leaves no partial or temporary file when %s ends it', async (signal, exitCode) => {
     await session.run('truncate -s 4G sparse');
     const copy = cli.start(['cp', 'beside:/workspace/sparse', join(local, 'sparse')]);
     await expect.poll(() => readdir(local), { timeout: 20_000 }).not.toEqual([]);
-    copy.child.kill('SIGINT');
-    expect(await copy.end).toMatchObject({ exitCode: 130 });
+    copy.child.kill(signal);
+    expect(await copy.end).toMatchObject({ exitCode });
     expect(await readdir(local)).toEqual([]);
     await session.run('rm sparse');
   });

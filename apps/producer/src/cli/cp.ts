@@ -12,8 +12,9 @@ import {
 import { type Command, Option } from 'commander';
 import { jsonFlag } from './command-flags.ts';
 import type { Context } from './context.ts';
+import { ENDING_SIGNALS } from './ending-signals.ts';
 import { existingSession } from './existing-session.ts';
-import { EXIT_CANCELLED } from './exit-codes.ts';
+import { exitCodeOfSignal } from './exit-codes.ts';
 import { watchWaiting } from './watch-waiting.ts';
 
 interface Flags {
@@ -39,15 +40,16 @@ export function registerCp(program: Command, context: Context): void {
     );
 }
 
-/** Ends the copy at Ctrl-C between two steps. Incomplete files have no final name, and are removed. */
+/** Ends the copy at a signal between two steps. Incomplete files have no final name, and are removed. */
 async function untilInterrupted(context: Context, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const stop = new AbortController();
   const interrupted = Promise.withResolvers<void>();
-  const interrupt = () => {
+  const interrupt = (signal: NodeJS.Signals) => {
+    context.setExitCode(exitCodeOfSignal(signal));
     stop.abort();
     interrupted.resolve(delay(CLEAN_UP_MS));
   };
-  process.once('SIGINT', interrupt);
+  for (const signal of ENDING_SIGNALS) process.once(signal, interrupt);
   try {
     const done = work(stop.signal);
     done.catch(() => {});
@@ -55,11 +57,10 @@ async function untilInterrupted(context: Context, work: (signal: AbortSignal) =>
   } catch (error) {
     if (!stop.signal.aborted) throw error;
   } finally {
-    process.off('SIGINT', interrupt);
+    for (const signal of ENDING_SIGNALS) process.off(signal, interrupt);
   }
   if (!stop.signal.aborted) return;
   context.terminal.say('Interrupted. A file that was not complete has no part under its name.');
-  context.setExitCode(EXIT_CANCELLED);
   process.stdin.destroy();
 }
 

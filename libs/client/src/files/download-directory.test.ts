@@ -104,3 +104,42 @@ describe('download of a directory', () => {
     }
   });
 });
+
+/** Returns the names below the target that are not complete. */
+const incomplete = async () => (await readdir(target)).filter((name) => name.endsWith('.part'));
+
+describe('an interrupted download', () => {
+  test('removes its incomplete file while a part is still outstanding', async () => {
+    const size = 3 * 524_288;
+    const steps = hostile([{ ...file('large'), size }]);
+    const outstanding = Promise.withResolvers<never>();
+    const send: FileSteps['send'] = async (operation) => {
+      if (operation.name !== 'read') return steps.send(operation);
+      if (operation.offset > 0) return { reply: () => outstanding.promise };
+      const data = Buffer.alloc(operation.length).toString('base64');
+      return { reply: async () => ({ data, size, mode: 0o644, epoch: 1 }) };
+    };
+    const stop = new AbortController();
+    const progress = new Progress(undefined);
+    const download = downloadDirectory({ ...steps, send }, '/tree', target, progress, { signal: stop.signal });
+    download.catch(() => {});
+    await expect.poll(incomplete).toHaveLength(1);
+    stop.abort(new Error('stopped'));
+    await expect(download).rejects.toThrow('stopped');
+    expect(await readdir(target)).toEqual([]);
+  });
+
+  test('writes nothing any more once it has rejected', async () => {
+    const records = Array.from({ length: 200 }, (_, index) => file(`f${index}`));
+    const stop = new AbortController();
+    const progress = new Progress(() => stop.abort(new Error('stopped')));
+    const download = downloadDirectory(hostile(records), '/tree', target, progress, { signal: stop.signal });
+    await expect(download).rejects.toThrow('stopped');
+    expect(await incomplete()).toEqual([]);
+    const names = await readdir(target);
+    expect(names.length).toBeLessThan(records.length);
+    expect(await Promise.all(names.map((name) => readFile(join(target, name), 'utf8')))).toEqual(
+      names.map(() => 'evil'),
+    );
+  });
+});

@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { abortable } from '@shellfleet/concurrency';
 import type { FileRecord, FileReply } from '@shellfleet/protocol';
 import { notCopied } from './copied-name.ts';
 import { readParts } from './file-parts.ts';
@@ -67,7 +68,9 @@ class DirectoryCopy {
   readonly #path: string;
   readonly #tree: CopyTarget;
   readonly #progress: Progress;
-  readonly #signal: AbortSignal | undefined;
+  /** Ends the batches that are under way when the copy fails. */
+  readonly #failed = new AbortController();
+  readonly #signal: AbortSignal;
   readonly #sandbox: SameSandbox;
   readonly #underWay = new Set<Promise<unknown>>();
   #batch: FileRecord[] = [];
@@ -78,11 +81,22 @@ class DirectoryCopy {
     this.#path = path;
     this.#tree = tree;
     this.#progress = progress;
-    this.#signal = signal;
+    this.#signal = AbortSignal.any([this.#failed.signal, ...(signal === undefined ? [] : [signal])]);
     this.#sandbox = new SameSandbox(path);
   }
 
+  /** Rejects when no file is being written any more, so that a process that ends then leaves no incomplete file. */
   async run(): Promise<void> {
+    try {
+      await this.#copyAll();
+    } catch (error) {
+      this.#failed.abort(error);
+      await Promise.allSettled(this.#underWay);
+      throw error;
+    }
+  }
+
+  async #copyAll(): Promise<void> {
     const { records = [] } = this.#sandbox.check(await doStep(this.#steps, { name: 'stat', path: `${this.#path}/.` }));
     await this.#tree.begin(records[0]?.mode ?? 0o755);
     for await (const page of walk(this.#steps, this.#path, 0, { signal: this.#signal, sandbox: this.#sandbox })) {
@@ -94,7 +108,7 @@ class DirectoryCopy {
   }
 
   async #copy(record: FileRecord): Promise<void> {
-    this.#signal?.throwIfAborted();
+    this.#signal.throwIfAborted();
     await this.#tree.check(record.name);
     switch (record.type) {
       case 'directory':
@@ -145,7 +159,8 @@ class DirectoryCopy {
     this.#batchBytes = 0;
     const names = batch.map(({ name }) => name);
     const sent = await this.#steps.send({ name: 'pack', path: this.#path, names });
-    const done = sent.reply().then((step) => this.#writeBatch(batch, this.#sandbox.check(step)));
+    const reply = abortable(sent.reply(), this.#signal);
+    const done = reply.then((step) => this.#writeBatch(batch, this.#sandbox.check(step)));
     // A failed write stays in the set, so that the copy rejects with its error.
     const underWay: Promise<unknown> = done.then(() => this.#underWay.delete(underWay));
     underWay.catch(() => {});
@@ -156,11 +171,15 @@ class DirectoryCopy {
   async #writeBatch(batch: readonly FileRecord[], { files = [] }: FileReply): Promise<void> {
     for (let at = 0; at < batch.length; at += WRITES_AT_ONCE) {
       const records = batch.slice(at, at + WRITES_AT_ONCE);
-      await Promise.all(records.map((record, index) => this.#writeSmall(record, files[at + index])));
+      const written = records.map((record, index) => this.#writeSmall(record, files[at + index]));
+      // After a failure too, no file is left half written.
+      await Promise.allSettled(written);
+      await Promise.all(written);
     }
   }
 
   async #writeSmall(record: FileRecord, file: NonNullable<FileReply['files']>[number] | undefined): Promise<void> {
+    this.#signal.throwIfAborted();
     switch (file?.state) {
       case 'read': {
         const data = Buffer.from(file.data, 'base64');

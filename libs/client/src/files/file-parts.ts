@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { abortable } from '@shellfleet/concurrency';
 import type { ContentDigest } from '@shellfleet/protocol';
 import type { DoneStep, FileSteps } from './file-steps.ts';
 import { doStep, SameSandbox } from './file-steps.ts';
@@ -61,7 +62,8 @@ export async function* readParts(
       ahead.push(part);
       requested += PART_BYTES;
     }
-    const part = (await ahead.shift()) as ReadPart;
+    // An abandoned read changes nothing. A caller that removes its incomplete file need not wait for a slow host.
+    const part = await abortable(ahead.shift() as Promise<ReadPart>, signal);
     known = part.size;
     yield part;
     const next = offset + PART_BYTES;
