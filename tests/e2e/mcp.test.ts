@@ -211,6 +211,14 @@ describe('a connection over stdio', () => {
     expect(text).toContain('shellfleet up');
   });
 
+  test('refuses invalid arguments of prompts and tools in words of ours', async () => {
+    const client = await connect();
+    const prompt = client.getPrompt({ name: 'continue_command', arguments: {} });
+    await expect(prompt).rejects.toThrow(/continue_command: command_id: is missing; it must be a string$/);
+    const { code, text } = await call(client, 'exec', { command: 5 });
+    expect([code, text]).toEqual(['COMMAND_INVALID', expect.stringMatching(/command: must be a string$/)]);
+  });
+
   test('replies to a line that is no message, logs one line, and goes on', async () => {
     const lines = ['no json', '5', '[]', '{"jsonrpc":"2.0","id":1,"method":"ping"}', ''];
     const server = new FleetCli(stage).start(['mcp'], { stdin: null });
