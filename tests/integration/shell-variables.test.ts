@@ -11,7 +11,8 @@ const shells: [string, BoxOptions][] = [
 ];
 
 const every = '__sf_dir __sf_fd __sf_script __sf_loop __sf_rc __sf_token __sf_busy __sf_line __sf_odd __sf_notes';
-const others = '__sf_extra __sf_missed __sf_stopped __sf_status __sf_step __sf_input __sf_trace __sf_errexit __sf_seen';
+const others =
+  '__sf_extra __sf_missed __sf_stopped __sf_status __sf_step __sf_held __sf_input __sf_trace __sf_errexit __sf_seen';
 
 const changes: [string, string][] = [
   ['unset', `unset ${every} ${others}`],

@@ -29,6 +29,7 @@ enum { EXIT_TRAP = 0, URGENT = 23, DEBUG_TRAP = 65, ERROR_TRAP = 66, RETURN_TRAP
 extern char *trap_list[];   // texts of the traps
 extern int pending_traps[]; // how often a trapped signal has come since its trap ran
 extern int trapped_signal_received;
+extern unsigned long top_level_mask; // blocked signals, which bash gives to its children
 extern volatile int terminating_signal, interrupt_state;
 extern int exit_immediately_on_error, echo_command_at_execute, read_but_dont_execute; // set -e, set -x, set -n
 extern int breaking, continuing;                                                      // loops that are being left

@@ -6,6 +6,8 @@
 //     __sf_line to a line that the loop has to handle, or __sf_back to 1 if it has to handle the end of that command.
 //     Sets neither after a signal.
 //   __sf_step mend: undoes what a command has made of the loop's variables: read-only, numbers, references, nothing.
+//   __sf_step hold: blocks the signals that have a trap, before the shell executes itself again. The next one has no
+//     traps at first, and such a signal would end it. __sf_step free: unblocks them, when the traps are set again.
 //
 // STEP-1. Bash executes no command between two ordinary commands. So a script can neither shadow, trace, trap nor
 //     switch off what happens there.
@@ -23,7 +25,8 @@ enum {
   MOST_PATH = 128,
   MOST_NAME = 24,
   MOST_VALUE = 4096,
-  SMALL_NUMBERS = 4096
+  SMALL_NUMBERS = 4096,
+  SIGNALS = 64
 };
 
 typedef struct {
@@ -196,10 +199,10 @@ static void mend_variable(const char *name) {
 // Undoes what a command has made of the loop's variables. During a script it knows their values.
 static void mend_variables(void) {
   static const char *const names[] = {
-    "action",    "after",  "back",  "busy",    "count",   "cwd",    "denied", "dir",    "errexit",
-    "extra",     "fd",     "flags", "input",   "library", "line",   "loop",   "missed", "missing",
-    "name",      "notes",  "odd",   "oldpwd",  "open",    "parsed", "rc",     "script", "seen",
-    "signalled", "status", "step",  "stopped", "token",   "trace",  "wants",  "whole",  "wrapped"};
+    "action", "after",   "back",   "busy",  "count",   "cwd",   "denied", "dir",    "errexit",   "extra",
+    "fd",     "flags",   "held",   "input", "library", "line",  "loop",   "missed", "missing",   "name",
+    "notes",  "odd",     "oldpwd", "open",  "parsed",  "rc",    "script", "seen",   "signalled", "status",
+    "step",   "stopped", "token",  "trace", "wants",   "whole", "wrapped"};
   char name[MOST_NAME];
   const int has_way = get_string_value("__sf_step") != 0;
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
@@ -318,15 +321,29 @@ static int steps(int code) {
   }
 }
 
+// Without the library the next shell could not unblock them.
+static void hold_signals(void) {
+  unsigned long trapped = 0;
+  for (int signal = 1; signal <= SIGNALS; signal++)
+    if (signal != URGENT && signal_is_trapped(signal)) trapped |= 1UL << (signal - 1);
+  if (file_of(own.first - 1).inode) kernel_mask(BLOCK, &trapped);
+}
+
+static void free_signals(void) {
+  top_level_mask = 0; // the shell began with the blocked ones
+  kernel_mask(SET_MASK, &top_level_mask);
+}
+
 static int step(WordList *arguments) {
   const char *busy = get_string_value("__sf_busy");
   if (!arguments || kernel_pid() != own.shell) return USAGE_ERROR;
-  if (starts_with(arguments->word->text, "mend")) {
-    mend_variables();
-    return 0;
-  }
+  const char *what = arguments->word->text;
+  if (starts_with(what, "mend")) mend_variables();
+  if (starts_with(what, "hold")) hold_signals();
+  if (starts_with(what, "free")) free_signals();
+  if (*what < '0' || *what > '9') return 0;
   if (own.is_running || (busy && *busy)) return USAGE_ERROR;
-  const int code = number_of(arguments->word->text) & 0xff;
+  const int code = number_of(what) & 0xff;
   own.exit_trap = find_loop_trap(EXIT_TRAP, EXIT_TEXT);
   own.stop_trap = find_loop_trap(URGENT, STOP_TEXT);
   if (!own.exit_trap || !own.stop_trap || !hold_fifos()) return leave_to_loop(code, 0, 0);

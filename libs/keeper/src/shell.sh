@@ -438,6 +438,7 @@ __sf_leave() {
   case $__sf_signalled in
     ?*) command printf '%s saved%s\n' "$__sf_token" "$__sf_flags" && command return 0 ;; # and the signal ends the shell
   esac
+  case $__sf_step in ?*) command __sf_step hold >/dev/null ;; esac
   __sf_again resumed "$__sf_token" "$__sf_rc" "kept,$__sf_seen$__sf_flags"
 }
 
@@ -490,7 +491,7 @@ __sf_stop() {
     *) __sf_token=ready ;;
   esac
   # A variable that no saved state has, because the shell before may have been without the builtin.
-  __sf_step=$__sf_loaded
+  __sf_step=$__sf_loaded __sf_held=$__sf_loaded
   command unset __sf_loaded
   # A `break` in a command leaves the inner loop. So does a shell in which no command works any more; then the outer
   # loop ends too.
@@ -533,6 +534,12 @@ __sf_stop() {
       esac
       case $__sf_odd in ?*) command trap '\__sf_leave "$?" "$@" 2>/dev/null' EXIT ;; esac
       command trap '\__sf_stop "$@"' 23
+      case ${__sf_held-} in # signals that the shell before has blocked
+        ?*)
+          __sf_held=''
+          command __sf_step free
+          ;;
+      esac
       {
         case $__sf_token in
           ?*)
