@@ -32,7 +32,7 @@ const VERSIONS: Version[] = [
   },
   { version: '5.3', suite: 'forky', packages: ['bash', 'libc6', 'libtinfo6'], differs: [] },
 ];
-const FILES = ['builtin', 'robustness', 'semantics', 'sequences', 'stop'];
+const FILES = ['builtin', 're-execution', 'robustness', 'semantics', 'sequences', 'stop'];
 
 async function main(): Promise<number> {
   const machine = await ensureMachine(process.env, console.error);
