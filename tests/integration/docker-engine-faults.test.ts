@@ -83,6 +83,16 @@ describe('Docker sandboxes during faults of the engine', () => {
     expect(await containerIds()).toEqual([living.containerId]);
   });
 
+  test('remove a container that ended as the engine was about to kill it', async () => {
+    const ended = await create();
+    const id = ended.containerId ?? '';
+    const message = `Could not kill running container ${id}, cannot remove - Container ${id} is not running`;
+    const refusals = [{ statusCode: 409, message }];
+    proxy.refuse = (request) => (request.startsWith('DELETE') ? refusals.pop() : undefined);
+    await ended.remove();
+    expect([refusals, await containerIds()]).toEqual([[], []]);
+  });
+
   test('fail calls immediately while the engine is silent, and repeat them later', async () => {
     proxy.silence = () => true;
     for (let call = 0; call < 2; call += 1) {

@@ -11,6 +11,8 @@ export interface EngineProxy extends AsyncDisposable {
   readonly socketPath: string;
   /** Returns true for a request (`<method> <path>`) that is never passed on and never answered. */
   silence?: (request: string) => boolean;
+  /** Returns the answer to a request that is refused and never passed on. */
+  refuse?: (request: string) => { statusCode: number; message: string } | undefined;
   /** An image that the engine seems to lack. */
   missingImage?: string | undefined;
   /** Replaces the registries: every pull completes when the promise of this function resolves. */
@@ -45,6 +47,13 @@ export async function startEngineProxy(): Promise<EngineProxy> {
     const what = `${asked.method} ${asked.url}`;
     if (proxy.silence?.(what)) {
       asked.resume();
+      return;
+    }
+    const refusal = proxy.refuse?.(what);
+    if (refusal !== undefined) {
+      asked.resume();
+      answer.writeHead(refusal.statusCode, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ message: refusal.message }));
       return;
     }
     if (proxy.pull !== undefined && /^POST .*\/images\/create\b/.test(what)) {

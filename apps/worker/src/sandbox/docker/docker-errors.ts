@@ -18,6 +18,11 @@ export function isConflict(error: unknown): boolean {
   return isEngineReply(error) && error.statusCode === 409;
 }
 
+/** Tells whether the engine has not removed a container because it ended just before the engine would have killed it. */
+export function isEndedAlready(error: unknown): boolean {
+  return isConflict(error) && /is not running/.test((error as Error).message);
+}
+
 export function isMissingImage(error: unknown): boolean {
   return isNotFound(error) && /no such image/i.test((error as Error).message);
 }

@@ -1,5 +1,5 @@
 import type { Docker } from '@shellfleet/vendor/dockerode';
-import { isConflict, isNotFound, toShellfleetError } from './docker-errors.ts';
+import { isConflict, isEndedAlready, isNotFound, toShellfleetError } from './docker-errors.ts';
 import type { Engine } from './engine.ts';
 import { fleetOf, parseLabels, type SandboxLabels } from './labels.ts';
 
@@ -45,11 +45,16 @@ export async function findGoneHosts(
 
 /** Removes a container and its volumes, whatever its state. Does nothing when it is gone or being removed. */
 export async function removeContainer(engine: Engine, id: string, callTimeoutMs = REMOVE_TIMEOUT_MS): Promise<void> {
-  await engine
-    .call(
+  const remove = () =>
+    engine.call(
       (docker, abortSignal) => docker.getContainer(id).remove({ force: true, v: true, abortSignal }),
       Math.min(REMOVE_TIMEOUT_MS, callTimeoutMs),
-    )
+    );
+  await remove()
+    .catch((error: unknown) => {
+      if (!isEndedAlready(error)) throw error;
+      return remove();
+    })
     .catch((error: unknown) => {
       if (!isNotFound(error) && !isConflict(error)) throw toShellfleetError(error, 'removing a container');
     });
