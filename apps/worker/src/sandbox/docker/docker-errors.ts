@@ -18,7 +18,7 @@ export function isConflict(error: unknown): boolean {
   return isEngineReply(error) && error.statusCode === 409;
 }
 
-/** Tells whether the engine has not removed a container because it ended just before the engine would have killed it. */
+/** Tells whether a container was not removed because it ended just before the engine would have killed it. */
 export function isEndedAlready(error: unknown): boolean {
   return isConflict(error) && /is not running/.test((error as Error).message);
 }
