@@ -43,13 +43,18 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       await rm(directory, { recursive: true, force: true });
     },
   };
+  const missing = (request: string) => {
+    const { missingImage } = proxy;
+    if (missingImage === undefined || !decodeURIComponent(request).endsWith(`/images/${missingImage}/json`)) return;
+    return { statusCode: 404, message: `No such image: ${missingImage}` };
+  };
   const server = createServer(async (asked, answer) => {
     const what = `${asked.method} ${asked.url}`;
     if (proxy.silence?.(what)) {
       asked.resume();
       return;
     }
-    const refusal = proxy.refuse?.(what);
+    const refusal = proxy.refuse?.(what) ?? missing(what);
     if (refusal !== undefined) {
       asked.resume();
       answer.writeHead(refusal.statusCode, { 'content-type': 'application/json' });
@@ -62,12 +67,6 @@ export async function startEngineProxy(): Promise<EngineProxy> {
       answer.write('{"status":"Pulling"}\n');
       await proxy.pull();
       answer.end('{"status":"Pull complete"}\n');
-      return;
-    }
-    if (proxy.missingImage !== undefined && decodeURIComponent(what).endsWith(`/images/${proxy.missingImage}/json`)) {
-      asked.resume();
-      answer.writeHead(404, { 'content-type': 'application/json' });
-      answer.end(JSON.stringify({ message: `No such image: ${proxy.missingImage}` }));
       return;
     }
     const forwarded = request(

@@ -69,7 +69,7 @@ function toFieldName(path: readonly PropertyKey[]): string {
 function describe(issue: z.core.$ZodIssue): string {
   if (issue.code !== 'unrecognized_keys') return issue.message;
   const names = issue.keys.map((key) => `'${key}'`);
-  const [last, ...others] = names.reverse();
-  if (others.length === 0) return `${issue.message}; it has the unknown field ${last}`;
-  return `${issue.message}; it has the unknown fields ${others.reverse().join(', ')} and ${last}`;
+  const last = names.pop();
+  const all = names.length === 0 ? `field ${last}` : `fields ${names.join(', ')} and ${last}`;
+  return `${issue.message}; it has the unknown ${all}`;
 }
