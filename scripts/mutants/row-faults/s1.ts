@@ -70,8 +70,8 @@ export const s1Faults: readonly RowFault[] = [
   {
     row: 'S1-12',
     file: 'libs/mailbox/src/producer/submit.lua',
-    text: "if phase ~= 'open' or generation ~= ARGV[4] then return {-1} end",
-    change: 'if generation ~= ARGV[4] then return {-1} end',
+    text: "if phase ~= 'open' or generation ~= ARGV[3] then",
+    change: 'if generation ~= ARGV[3] then',
   },
   {
     row: 'S1-13',

@@ -1,12 +1,7 @@
-import { ALIVE_MS, type EntryKind, encodeWakeUp, LIMITS, quotasKey, type SessionKeys } from '@shellfleet/protocol';
-import { asArray, asNumber, asString, isCluster, unexpected } from '@shellfleet/redis';
+import type { EntryKind, SessionKeys } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
-import { defineMailboxScript, runOnSession } from '../scripts.ts';
-
-const script = defineMailboxScript('producer/submit');
-
-/** Greatest age of the last heartbeat of an owner in whose name an entry is started. */
-const HEARD_WITHIN_MS = 1_000;
+import { sendLater, takeUnsent } from '../scripts.ts';
+import { SubmitGroup } from './submit-group.ts';
 
 export interface Submission {
   entryId: string;
@@ -40,60 +35,27 @@ export type Submitted =
   | { type: 'over-quota'; quota: 'maxQueued' | 'maxDiskBytes'; used: number; limit: number };
 
 /**
- * Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). `onSent` is
- * called directly after each sending.
+ * Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). Entries of a
+ * session that are submitted in one turn of the event loop share a call, and each gets its own answer. With `onSent` an
+ * entry has a call of its own, which is sent at once; `onSent` is called directly after each sending.
  */
-export async function submit(
+export function submit(
   redis: Redis,
   keys: SessionKeys,
   submission: Submission,
   onSent?: () => void,
 ): Promise<Submitted> {
-  const args = [
-    submission.entryId,
-    submission.generation,
-    submission.kind,
-    submission.payload,
-    submission.payloadHash,
-    submission.idempotencyKey ?? '',
-    submission.inbox,
-    submission.retry,
-    submission.startDeadlineMs ?? '',
-    LIMITS.queuedPerSession,
-    keys.wakeUpsPrefix,
-    encodeWakeUp({ type: 'session', tenant: keys.tenant, session: keys.session }),
-    submission.input ?? '',
-    LIMITS.inputLeaseMs,
-    LIMITS.queuedBytesPerSession,
-    isCluster(redis) ? '' : keys.hostsPrefix,
-    ALIVE_MS - HEARD_WITHIN_MS,
-    LIMITS.wakeUpPayloadBytes,
-    isCluster(redis) ? '' : quotasKey(keys.namespace, keys.tenant),
-  ];
-  const reply = asArray(await runOnSession(redis, script, keys, args, onSent), script.name);
-  switch (reply[0]) {
-    case 1:
-      return { type: 'accepted', waiting: asNumber(reply[1]), needsJob: reply[2] === 1 };
-    case 2:
-      return { type: 'accepted-before', waiting: asNumber(reply[1]), needsJob: reply[2] === 1 };
-    case 3:
-      return { type: 'deduplicated', entryId: asString(reply[1]) };
-    case -1:
-      return { type: 'closed' };
-    case -2:
-      return { type: 'unknown-session' };
-    case -3:
-      return { type: 'key-conflict', entryId: asString(reply[1]) };
-    case -4:
-      return { type: 'too-many', waiting: asNumber(reply[1]) };
-    case -5:
-      return { type: 'too-large', waiting: asNumber(reply[1]), bytes: Number(asString(reply[2])) };
-    case -6:
-      return {
-        ...{ type: 'over-quota', quota: reply[1] === 'maxQueued' ? 'maxQueued' : 'maxDiskBytes' },
-        ...{ used: asNumber(reply[2]), limit: asNumber(reply[3]) },
-      };
-    default:
-      throw unexpected(reply, script.name);
-  }
+  const group = groupFor(redis, keys, submission, onSent);
+  const submitted = group.add(submission);
+  if (group.isFull || onSent !== undefined) group.send();
+  else sendLater(redis, keys, group);
+  return submitted;
+}
+
+/** Returns the group of the session that waits to be sent, if the entry can join it, or a new one behind it. */
+function groupFor(redis: Redis, keys: SessionKeys, submission: Submission, onSent?: () => void): SubmitGroup {
+  const before = takeUnsent(redis, keys);
+  if (before instanceof SubmitGroup && onSent === undefined && before.takes(submission)) return before;
+  before?.send();
+  return new SubmitGroup(redis, keys, submission, onSent);
 }
