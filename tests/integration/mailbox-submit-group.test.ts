@@ -26,7 +26,7 @@ describe('entries that are submitted in one turn', () => {
   const accepted = (waiting: number): Submitted => ({ type: 'accepted', waiting, needsJob: true });
   const waitingIds = () => redis.lrange(keys.queue, 0, -1);
 
-  test('share a call of at most 32 and are accepted in the order of the submits', async () => {
+  test('share a call of at most 32 and are accepted in order', async () => {
     const entries = submissions(70);
     const replies = await Promise.all(entries.map((entry) => submit(producer, keys, entry)));
     expect(replies).toEqual(entries.map((_, index) => accepted(index)));
@@ -88,7 +88,7 @@ describe('entries that are submitted in one turn', () => {
     ]);
   });
 
-  test('have a call of their own that is sent at once, if their sending must be known', async () => {
+  test('have their own call at once if their sending must be known', async () => {
     const [first, second, third] = submissions(3);
     let sentAfter: string[] = [];
     const replies = [
