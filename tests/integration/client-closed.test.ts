@@ -64,4 +64,15 @@ describe('a Fleet', () => {
     );
     expect(Object.fromEntries(ends)).toEqual(Object.fromEntries(Object.keys(calls).map((name) => [name, CLOSED])));
   });
+
+  test('accepts what was submitted before a reading or its close and not awaited', async () => {
+    const fleet = await stage.connect();
+    const session = await fleet.session('unawaited');
+    const submits = [session.submit('echo 1'), session.submit('echo 2')];
+    expect((await session.info()).queuedCommands).toBe(2);
+    submits.push(session.submit('echo 3'));
+    await fleet.close();
+    const ids = (await Promise.all(submits)).map(({ id }) => id);
+    expect(new Set(ids).size).toBe(3);
+  });
 });

@@ -88,6 +88,16 @@ describe('entries that are submitted in one turn', () => {
     ]);
   });
 
+  test('are in Redis before a later command on the connection, also before it ends', async () => {
+    const [first, second] = submissions(2);
+    const submits = [submit(producer, keys, first!)];
+    const length = producer.llen(keys.queue);
+    submits.push(submit(producer, keys, second!));
+    await producer.quit();
+    expect(await length).toBe(1);
+    expect(await Promise.all(submits)).toEqual([accepted(0), accepted(1)]);
+  });
+
   test('have their own call at once if their sending must be known', async () => {
     const [first, second, third] = submissions(3);
     let sentAfter: string[] = [];

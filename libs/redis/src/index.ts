@@ -24,6 +24,7 @@ export { parseInfo, type RedisHistory, type RedisIdentity, readRedisIdentity } f
 export { REDIS_DEADLINE_MS } from './ioredis/call-rules.ts';
 export type { ScriptArgument } from './ioredis/changes.ts';
 export { type CallCounter, countCalls } from './ioredis/count-calls.ts';
+export { sendLater } from './ioredis/send-later.ts';
 export { type ConnectionRole, isCluster, mastersOf, openRedis } from './open-redis.ts';
 export { refuseMissingPermissions } from './permissions.ts';
 export { isRedisFull, throwQueueError, toQueueError } from './queue-error.ts';

@@ -1,7 +1,7 @@
 import { ALIVE_MS, encodeWakeUp, LIMITS, quotasKey, type SessionKeys } from '@shellfleet/protocol';
 import { asArray, asNumber, asString, isCluster, type ScriptArgument, unexpected } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { defineMailboxScript, runOnSession, type UnsentCall } from '../scripts.ts';
+import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import type { Submission, Submitted } from './submit.ts';
 
 const script = defineMailboxScript('producer/submit');
@@ -13,23 +13,21 @@ const GROUP_ENTRIES = 32;
 const GROUP_CHARS = 262_144;
 
 /** Entries of one session that are submitted by one call, in this order. */
-export class SubmitGroup implements UnsentCall {
+export class SubmitGroup {
   readonly #redis: Redis;
   readonly #keys: SessionKeys;
   readonly #generation: string;
   readonly #inbox: string;
-  readonly #onSent: (() => void) | undefined;
   /** The arguments of the entries. */
   readonly #entries: ScriptArgument[] = [];
   readonly #answers: PromiseWithResolvers<Submitted>[] = [];
   #chars = 0;
 
-  constructor(redis: Redis, keys: SessionKeys, { generation, inbox }: Submission, onSent?: () => void) {
+  constructor(redis: Redis, keys: SessionKeys, { generation, inbox }: Submission) {
     this.#redis = redis;
     this.#keys = keys;
     this.#generation = generation;
     this.#inbox = inbox;
-    this.#onSent = onSent;
   }
 
   get isFull(): boolean {
@@ -57,7 +55,8 @@ export class SubmitGroup implements UnsentCall {
     return answer.promise;
   }
 
-  send(): void {
+  /** Sends the entries. `onSent` is called directly after each sending. */
+  send(onSent?: () => void): void {
     const keys = this.#keys;
     const isInCluster = isCluster(this.#redis);
     const args = [
@@ -74,7 +73,7 @@ export class SubmitGroup implements UnsentCall {
       isInCluster ? '' : quotasKey(keys.namespace, keys.tenant),
       ...this.#entries,
     ];
-    runOnSession(this.#redis, script, keys, args, this.#onSent).then(
+    runOnSession(this.#redis, script, keys, args, onSent).then(
       (reply) => this.#answer(reply),
       (error: unknown) => {
         for (const { reject } of this.#answers) reject(error);

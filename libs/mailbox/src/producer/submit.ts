@@ -1,6 +1,6 @@
 import type { EntryKind, SessionKeys } from '@shellfleet/protocol';
+import { sendLater } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
-import { sendLater, takeUnsent } from '../scripts.ts';
 import { SubmitGroup } from './submit-group.ts';
 
 export interface Submission {
@@ -34,6 +34,10 @@ export type Submitted =
   /** The tenant uses as much as it may. */
   | { type: 'over-quota'; quota: 'maxQueued' | 'maxDiskBytes'; used: number; limit: number };
 
+/** The groups of a connection that wait to be sent, by the key of their session's state. */
+type Groups = Map<string, SubmitGroup>;
+const unsent = new WeakMap<Redis, Groups>();
+
 /**
  * Accepts an entry once, and wakes an idle owner or, with its delegation, starts the entry (MAILBOX-6). Entries of a
  * session that are submitted in one turn of the event loop share a call, and each gets its own answer. With `onSent` an
@@ -45,17 +49,43 @@ export function submit(
   submission: Submission,
   onSent?: () => void,
 ): Promise<Submitted> {
-  const group = groupFor(redis, keys, submission, onSent);
+  if (onSent !== undefined) {
+    const own = new SubmitGroup(redis, keys, submission);
+    const submitted = own.add(submission);
+    own.send(onSent); // sends waiting groups first
+    return submitted;
+  }
+  const groups = groupsOf(redis);
+  const group = groupFor(redis, keys, submission, groups);
   const submitted = group.add(submission);
-  if (group.isFull || onSent !== undefined) group.send();
-  else sendLater(redis, keys, group);
+  if (group.isFull) sendGroup(groups, keys, group);
   return submitted;
 }
 
-/** Returns the group of the session that waits to be sent, if the entry can join it, or a new one behind it. */
-function groupFor(redis: Redis, keys: SessionKeys, submission: Submission, onSent?: () => void): SubmitGroup {
-  const before = takeUnsent(redis, keys);
-  if (before instanceof SubmitGroup && onSent === undefined && before.takes(submission)) return before;
-  before?.send();
-  return new SubmitGroup(redis, keys, submission, onSent);
+function groupsOf(redis: Redis): Groups {
+  const groups = unsent.get(redis) ?? new Map<string, SubmitGroup>();
+  unsent.set(redis, groups);
+  return groups;
+}
+
+/** Returns the group of the session that waits to be sent if the entry can join it, or else a new one behind it. */
+function groupFor(redis: Redis, keys: SessionKeys, submission: Submission, groups: Groups): SubmitGroup {
+  const before = groups.get(keys.state);
+  if (before?.takes(submission)) return before;
+  if (before !== undefined) sendGroup(groups, keys, before);
+  if (groups.size === 0) sendLater(redis, () => sendGroups(groups));
+  const group = new SubmitGroup(redis, keys, submission);
+  groups.set(keys.state, group);
+  return group;
+}
+
+function sendGroup(groups: Groups, keys: SessionKeys, group: SubmitGroup): void {
+  groups.delete(keys.state);
+  group.send();
+}
+
+function sendGroups(groups: Groups): void {
+  const all = [...groups.values()];
+  groups.clear();
+  for (const group of all) group.send();
 }

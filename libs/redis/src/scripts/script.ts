@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { ShellfleetError } from '@shellfleet/protocol';
 import type { Redis } from 'ioredis';
 import type { ScriptArgument } from '../ioredis/changes.ts';
+import { sendNow } from '../ioredis/send-later.ts';
 import { mastersOf } from '../open-redis.ts';
 import { throwQueueError } from '../queue-error.ts';
 import { composeScript } from './compose-script.ts';
@@ -89,6 +90,7 @@ export function runScript(
   args: ScriptArgument[],
   onSent?: () => void,
 ): Promise<unknown> {
+  sendNow(redis);
   const run = () => {
     const sent = redis.evalsha(script.sha, keys.length, ...keys, ...args);
     onSent?.();
