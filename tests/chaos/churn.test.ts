@@ -62,7 +62,8 @@ describe('a host', () => {
       };
       await expect.poll(indexed).toEqual([]);
       await expect.poll(() => inspect.redis.hgetall(`${stack.keyspace}:{x0}:owners`)).toEqual({});
-      expect(await countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
+      // Idle connections to the engine end later than the last session.
+      await expect.poll(() => countDescriptors(worker)).toBeLessThan(before.descriptors + 10);
     } finally {
       await stack[Symbol.asyncDispose]();
       await rm(directory, { recursive: true, force: true });
