@@ -10,7 +10,7 @@ export interface CallCounter {
 /** Counts the calls on this connection from now on. */
 export function countCalls(redis: Redis, counter: CallCounter): void {
   const sendCommand = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;
-  redis.sendCommand = (command, stream) => {
+  redis.sendCommand = (command, ...rest) => {
     const { name, args } = command;
     counter.called(name === 'evalsha' ? (scriptNameOf(String(args[0])) ?? name) : name);
     const { reject } = command;
@@ -18,6 +18,6 @@ export function countCalls(redis: Redis, counter: CallCounter): void {
       counter.failed();
       reject(error);
     };
-    return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, stream);
+    return (sendCommand ?? Redis.prototype.sendCommand).call(redis, command, ...rest);
   };
 }

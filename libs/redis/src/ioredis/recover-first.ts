@@ -14,9 +14,9 @@ const RETRY_MS = 200;
 export function recoverFirst(redis: Redis, recover: Recover): void {
   const send = redis.sendCommand;
   let isOpen = redis.status === 'ready';
-  redis.sendCommand = (command, stream) => {
+  redis.sendCommand = (command, ...rest) => {
     // Before the connection is ready, ioredis sends only commands of its own, which must pass.
-    if (isOpen || redis.status !== 'ready') return send.call(redis, command, stream);
+    if (isOpen || redis.status !== 'ready') return send.call(redis, command, ...rest);
     command.reject(new Error('The connection is new, and other calls come first'));
     return command.promise;
   };

@@ -22,10 +22,16 @@ function watch(redis: Redis): (() => void)[] {
   const sends: (() => void)[] = [];
   waiting.set(redis, sends);
   const own = Object.hasOwn(redis, 'sendCommand') ? redis.sendCommand : undefined;
-  redis.sendCommand = (command, stream) => {
+  redis.sendCommand = (...command) => {
     sendAll(sends);
     // The function is looked up at each call, because instrumentation replaces it on the prototype.
-    return (own ?? (Object.getPrototypeOf(redis) as Redis).sendCommand).call(redis, command, stream);
+    return (own ?? (Object.getPrototypeOf(redis) as Redis).sendCommand).apply(redis, command);
+  };
+  // A Cluster ends the connection to each node by itself, not by a command on the Cluster.
+  const { quit } = redis;
+  redis.quit = (...callback) => {
+    sendAll(sends);
+    return quit.apply(redis, callback);
   };
   return sends;
 }
