@@ -4,8 +4,9 @@ import { countCalls } from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { idsOf, readEvents } from '../support/invariants.ts';
-import { finishAs, newSubmission, own } from '../support/mailbox-session.ts';
+import { finishAs, newSubmission, openSession, own } from '../support/mailbox-session.ts';
 import { generation, keys, redis, startOne, useMailbox } from '../support/open-mailbox.ts';
+import { startOwnRedis } from '../support/own-redis.ts';
 
 useMailbox();
 
@@ -118,6 +119,36 @@ describe('entries that are submitted in one turn', () => {
     const replies = await Promise.allSettled(submissions(3).map((entry) => submit(producer, keys, entry)));
     const refusal = { status: 'rejected', reason: expect.objectContaining({ code: 'QUEUE_UNAVAILABLE' }) };
     expect(replies).toEqual([refusal, refusal, refusal]);
+  });
+
+  test('are refused alone if Redis cannot accept them, and the others are accepted', async () => {
+    const entries = [{}, { idempotencyKey: 'spoiled' }, {}].map((rest) => newSubmission(generation, rest));
+    await redis.lpush(`${keys.prefix}key:spoiled`, 'no text');
+    const replies = await Promise.allSettled(entries.map((entry) => submit(producer, keys, entry)));
+    const reason = expect.objectContaining({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining('WRONGTYPE'),
+    });
+    expect(replies).toEqual([
+      { status: 'fulfilled', value: accepted(0) },
+      { status: 'rejected', reason },
+      { status: 'fulfilled', value: accepted(1) },
+    ]);
+    expect(await waitingIds()).toEqual([entries[0]?.entryId, entries[2]?.entryId]);
+    expect(await redis.hget(keys.state, 'bytesTo')).toBe(String(2 * entries[0]!.payload.length));
+  });
+
+  test('of which Redis has accepted one before are truthful when it is full', async () => {
+    await using own = await startOwnRedis();
+    const full = await openSession(own.redis, keys);
+    const [before, after] = [newSubmission(full), newSubmission(full)];
+    await submit(own.redis, keys, before);
+    await own.redis.config('SET', 'maxmemory', '1');
+    const replies = await Promise.allSettled([before, after].map((entry) => submit(own.redis, keys, entry)));
+    expect(replies).toEqual([
+      { status: 'fulfilled', value: { type: 'accepted-before', waiting: 1, needsJob: true } },
+      { status: 'rejected', reason: expect.objectContaining({ code: 'QUEUE_UNAVAILABLE', context: { full: true } }) },
+    ]);
   });
 
   // MAILBOX-6

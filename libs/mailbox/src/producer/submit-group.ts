@@ -1,5 +1,13 @@
 import { ALIVE_MS, encodeWakeUp, LIMITS, quotasKey, type SessionKeys } from '@shellfleet/protocol';
-import { asArray, asNumber, asString, isCluster, type ScriptArgument, unexpected } from '@shellfleet/redis';
+import {
+  asArray,
+  asNumber,
+  asString,
+  isCluster,
+  type ScriptArgument,
+  toQueueError,
+  unexpected,
+} from '@shellfleet/redis';
 import type { Redis } from 'ioredis';
 import { defineMailboxScript, runOnSession } from '../scripts.ts';
 import type { Submission, Submitted } from './submit.ts';
@@ -84,7 +92,9 @@ export class SubmitGroup {
   #answer(reply: unknown): void {
     for (const [index, { resolve, reject }] of this.#answers.entries()) {
       try {
-        resolve(toSubmitted(asArray(reply, script.name)[index]));
+        const answer = asArray(reply, script.name)[index];
+        if (answer instanceof Error) throw toQueueError(answer);
+        resolve(toSubmitted(answer));
       } catch (error) {
         reject(error);
       }

@@ -10,7 +10,8 @@
 --         {1, waiting, 1 the session needs a job · 0} accepted · {2, waiting, 1 · 0} accepted before ·
 --         {3, entry} of the same key · {-1} closed · {-2} unknown session ·
 --         {-3, entry} the key was used for another payload · {-4, waiting} too many wait ·
---         {-5, waiting, bytes} the waiting payloads are too large · {-6, quota, used, limit} the tenant is at its quota
+--         {-5, waiting, bytes} the waiting payloads are too large ·
+--         {-6, quota, used, limit} the tenant is at its quota · an error of Redis
 local inbox, wake_up = ARGV[4], false
 local phase, generation, host, running, unused, held, bytes_to, fence, delegated =
   unpack(redis.call('HMGET', state, 'phase', 'generation', 'host', 'running', 'unused', 'held', 'bytesTo', 'fence', 'delegated'))
@@ -102,8 +103,14 @@ local function accept(i)
   return {1, waiting, 0}
 end
 
-local replies = {}
-for i = 14, #ARGV, 8 do replies[#replies + 1] = accept(i) end
+-- An error, for example because a key has a value of another type, is the reply of its entry alone. If every entry has
+-- one, the script fails with the first, by which a client recognizes a Redis that has become a replica.
+local replies, failures = {}, 0
+for i = 14, #ARGV, 8 do
+  local done, reply = pcall(accept, i)
+  replies[#replies + 1] = done and reply or {err = reply}
+  if not done then failures = failures + 1 end
+end
 if newest then
   redis.call('HSET', state, 'bytesTo', bytes_to)
   redis.call('PUBLISH', feed, newest)
@@ -114,4 +121,4 @@ if phase and not host and (not held or runnable(held)) then
     if reply[1] == 1 or reply[1] == 2 then reply[3] = 1 end
   end
 end
-return replies
+return failures == #replies and replies[1] or replies
