@@ -121,6 +121,16 @@ describe('entries that are submitted in one turn', () => {
     expect(replies).toEqual([refusal, refusal, refusal]);
   });
 
+  test('are refused together when their call cannot be made', async () => {
+    const problem = new Error('the file of the script is missing');
+    producer.evalsha = () => {
+      throw problem;
+    };
+    const replies = await Promise.allSettled(submissions(2).map((entry) => submit(producer, keys, entry)));
+    const refusal = { status: 'rejected', reason: problem };
+    expect(replies).toEqual([refusal, refusal]);
+  });
+
   test('are refused alone if Redis cannot accept them, and the others are accepted', async () => {
     const entries = [{}, { idempotencyKey: 'spoiled' }, {}].map((rest) => newSubmission(generation, rest));
     await redis.lpush(`${keys.prefix}key:spoiled`, 'no text');

@@ -65,6 +65,16 @@ export class SubmitGroup {
 
   /** Sends the entries. `onSent` is called directly after each sending. */
   send(onSent?: () => void): void {
+    this.#call(onSent).then(
+      (reply) => this.#answer(reply),
+      (error: unknown) => {
+        for (const { reject } of this.#answers) reject(error);
+      },
+    );
+  }
+
+  /** Calls the script at once. It never throws, because nothing would catch an error at the end of a turn. */
+  async #call(onSent: (() => void) | undefined): Promise<unknown> {
     const keys = this.#keys;
     const isInCluster = isCluster(this.#redis);
     const args = [
@@ -81,12 +91,7 @@ export class SubmitGroup {
       isInCluster ? '' : quotasKey(keys.namespace, keys.tenant),
       ...this.#entries,
     ];
-    runOnSession(this.#redis, script, keys, args, onSent).then(
-      (reply) => this.#answer(reply),
-      (error: unknown) => {
-        for (const { reject } of this.#answers) reject(error);
-      },
-    );
+    return runOnSession(this.#redis, script, keys, args, onSent);
   }
 
   #answer(reply: unknown): void {
