@@ -99,6 +99,25 @@ describe('entries that are submitted in one turn', () => {
     expect(await Promise.all(submits)).toEqual([accepted(0), accepted(1)]);
   });
 
+  test('stay behind earlier ones that wait until Redis has the scripts again', async () => {
+    await using own = await startOwnRedis();
+    const lost = await openSession(own.redis, keys);
+    const [first, second] = [newSubmission(lost), newSubmission(lost)];
+    await own.redis.script('FLUSH');
+    const replies = [submit(own.redis, keys, first)];
+    const load = own.redis.script.bind(own.redis) as (...args: unknown[]) => Promise<unknown>;
+    let loading: Promise<unknown> | undefined;
+    own.redis.script = ((...args: unknown[]) => {
+      if (loading === undefined)
+        queueMicrotask(() => void loading?.then(() => replies.push(submit(own.redis, keys, second))));
+      loading = load(...args);
+      return loading;
+    }) as typeof own.redis.script;
+    await replies[0];
+    expect(await Promise.all(replies)).toEqual([accepted(0), accepted(1)]);
+    expect(await own.redis.lrange(keys.queue, 0, -1)).toEqual([first.entryId, second.entryId]);
+  });
+
   test('have their own call at once if their sending must be known', async () => {
     const [first, second, third] = submissions(3);
     let sentAfter: string[] = [];

@@ -131,6 +131,8 @@ function startReload(redis: Redis): Reload {
       reload.failed = error;
     })
     .then(() => {
+      // What `sendLater` keeps joins this reload. Otherwise the first repeated call would send it before itself.
+      sendNow(redis);
       reloads.delete(redis);
       for (const { go } of reload.waiting.sort((a, b) => a.order - b.order)) go();
     });
