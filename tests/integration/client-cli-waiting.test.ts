@@ -91,6 +91,28 @@ describe('`shellfleet exec` while all slots are taken', () => {
   });
 });
 
+describe('work behind an earlier command of its session', () => {
+  test.each([
+    ['exec', ['exec', 'busy', '--', 'echo ran'], 'ran\n', ''],
+    ['restart', ['restart', 'busy'], '', 'shellfleet: busy has a fresh shell.\n'],
+  ])('names that command while `%s` waits for it', async (_verb, args, stdout, said) => {
+    await using alone = await setClientStage();
+    await alone.startHost();
+    const earlier = await (await (await alone.connect()).session('busy')).submit('sleep 60');
+    const { output, end } = startCli(alone, args);
+    const words = `shellfleet: Session busy runs one command at a time, and this waits for ${earlier.id}. \`shellfleet cancel ${earlier.id}\` ends that one.\n`;
+    await untilFound('it says so', async () => output().stderr === words);
+    await earlier.cancel();
+    expect(await end).toMatchObject({ exitCode: 0, stdout: Buffer.from(stdout), stderr: `${words}${said}` });
+  });
+
+  test('does not name the own command, however long it runs', async () => {
+    await using alone = await setClientStage();
+    await alone.startHost();
+    expect(await runCli(alone, ['exec', 'slow', '--', 'sleep 4'])).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
+
 describe('a tool call that waits', () => {
   const offer = (alone: ClientStage, host: string) =>
     alone.redis.set(

@@ -17,7 +17,8 @@ export function registerRestart(program: Command, context: Context): void {
             `There is no session ${id}. \`shellfleet exec ${id} -- true\` opens it.`,
           );
         }
-        using _watch = watchWaiting(context.terminal, session);
+        const { runningCommandId } = await session.info();
+        using _watch = watchWaiting(context.terminal, session, { isBehind: (running) => running === runningCommandId });
         await session.restart();
         context.terminal.say(`${id} has a fresh shell.`);
       }),

@@ -30,8 +30,11 @@ export async function showOwnCommand(
   // Cancels the command, because stdout has no reader for the rest, as after a pipe into `head`.
   terminal.readerGone.addEventListener('abort', () => void command.cancel(READER_GONE).catch(() => {}));
   let hopeless: ShellfleetError | undefined;
+  let hasOutput = false;
   using watch = watchWaiting(terminal, session, {
     startDeadlineMs: options.startDeadlineMs,
+    // While a slow reader takes the output of this command, the next one may run.
+    isBehind: (running) => running !== command.id && !hasOutput,
     onHopeless: (reason) => {
       hopeless = reason;
       void command.cancel(reason.message).catch(() => {});
@@ -40,6 +43,7 @@ export async function showOwnCommand(
   signals.watched(watch);
   let missingBytes = 0;
   for await (const chunk of command.output()) {
+    hasOutput = true;
     if (terminal.readerGone.aborted) break;
     if (chunk.omittedBecause !== 'withheld') missingBytes += chunk.omittedBytes ?? 0;
     await showChunk(terminal, chunk, options.json, command.id);

@@ -15,6 +15,8 @@ interface WatchOptions {
   startDeadlineMs?: number | undefined;
   /** False for a verb that shows its own progress. */
   showsProgress?: boolean;
+  /** Tells whether the work waits behind this command, which runs in the session. */
+  isBehind?(runningCommandId: string): boolean;
   /** Called when the command waits in vain or too long. If it is not given, the wait has no end. */
   onHopeless?(reason: ShellfleetError): void;
 }
@@ -29,7 +31,7 @@ export interface WaitingWatch extends Disposable {
  * shows the state of the session while the command prints nothing.
  */
 export function watchWaiting(terminal: CliOutput, session: Session, options: WatchOptions = {}): WaitingWatch {
-  const { startDeadlineMs, showsProgress = true, onHopeless } = options;
+  const { startDeadlineMs, showsProgress = true, isBehind = () => false, onHopeless } = options;
   const startedAt = Date.now();
   const patienceMs = patienceOf(terminal, startDeadlineMs);
   let reason: Reason | undefined;
@@ -40,7 +42,7 @@ export function watchWaiting(terminal: CliOutput, session: Session, options: Wat
   const look = async () => {
     const info = await session.info().catch(toQueueError);
     if (!isWatched || info === undefined) return;
-    const found = reasonToWait(session.id, info);
+    const found = reasonToWait(session.id, info) ?? earlierCommand(session.id, info, isBehind);
     if (found?.kind !== reason?.kind) {
       since = Date.now();
       isSaid = false;
@@ -54,7 +56,7 @@ export function watchWaiting(terminal: CliOutput, session: Session, options: Wat
     }
     const waitsInVain = reason?.kind.startsWith('no-host') === true && Date.now() - startedAt >= patienceMs;
     if (waitsInVain) return giveUp(noHostError(session.id, reason?.words ?? '', startDeadlineMs));
-    if (showsProgress && !isShellfleetError(info)) terminal.progress(describe(info, Date.now() - startedAt));
+    if (showsProgress && !isShellfleetError(info)) terminal.progress(describe(info, reason, Date.now() - startedAt));
   };
   const giveUp = (error: ShellfleetError) => {
     if (isHopeless) return;
@@ -114,11 +116,26 @@ export function reasonToWait(id: string, info: SessionInfo | ShellfleetError): R
   return { kind: 'slot', words: says, says };
 }
 
-function describe({ id, state, position, queuedCommands, heldCommandId }: SessionInfo, waitedMs: number): string {
+/** Returns the reason of work that waits for the end of an earlier command of its session. */
+function earlierCommand(
+  id: string,
+  info: SessionInfo | ShellfleetError,
+  isBehind: (runningCommandId: string) => boolean,
+): Reason | undefined {
+  const running = isShellfleetError(info) ? undefined : info.runningCommandId;
+  if (running === undefined || !isBehind(running)) return undefined;
+  const words = `Session ${id} runs one command at a time, and this waits for ${running}.`;
+  return { kind: 'behind', words, says: `${words} \`shellfleet cancel ${running}\` ends that one.` };
+}
+
+function describe(info: SessionInfo, reason: Reason | undefined, waitedMs: number): string {
+  const { id, state, position, queuedCommands, heldCommandId, runningCommandId } = info;
   const place = position === undefined ? '' : `, number ${position} in the queue of sessions`;
   const isHeld = heldCommandId !== undefined;
   if (isHeld)
     return `${id}: a command waits for an approval, ${queuedCommands} waiting (${Math.round(waitedMs / 1_000)} s)`;
+  if (reason?.kind === 'behind')
+    return `${id}: ${runningCommandId} runs, ${queuedCommands} waiting (${Math.round(waitedMs / 1_000)} s)`;
   const what = state === 'busy' ? 'running' : `${state}${place}, ${queuedCommands} waiting`;
   return `${id}: ${what} (${Math.round(waitedMs / 1_000)} s)`;
 }
