@@ -62,6 +62,14 @@ const ENDINGS: Record<string, Ending> = {
     meanwhile: (_session, cancel) => cancel(),
     result: { outcome: 'cancellation', exitCode: null, reason: 'cancelled', cancelReason: 'not needed any more' },
   },
+  'host-ended': {
+    script: long,
+    meanwhile: async () => {
+      await worker.stop('SIGINT');
+      await worker.start();
+    },
+    result: { outcome: 'cancellation', exitCode: null, reason: 'cancelled', cancelReason: 'the host was shut down' },
+  },
   'container-removed': {
     script: long,
     meanwhile: removeContainer,

@@ -198,7 +198,8 @@ const cancellationSchema = z
     exitCode: noExitCode,
     reason: z.literal('cancelled'),
     cancelReason: z.string().optional().meta({
-      description: 'Why the command was cancelled, in the words of the caller that cancelled it.',
+      description:
+        'Why the command was cancelled: the words of the caller that cancelled it, or that its host was shut down.',
     }),
   })
   .meta({

@@ -178,7 +178,7 @@ export interface CancellationResult extends ResultFields {
   /** Null, since there is no exit code. */
   exitCode: null;
   reason: 'cancelled';
-  /** Why the command was cancelled, in the words of the caller that cancelled it. */
+  /** Why the command was cancelled: the words of the caller that cancelled it, or that its host was shut down. */
   cancelReason?: string | undefined;
   error?: undefined;
 }

@@ -14,6 +14,8 @@ export class EntryRun {
   stored: StoredOutput;
   /** Reader to which the entry is throttled, if its submitter attached one. */
   reader: AttachedReader | undefined;
+  /** Why this host itself cancelled the entry. Undefined if a caller did, whose reason is in the mailbox. */
+  cancelReason: string | undefined;
   #isCancelled = false;
   #onCancel: (() => void) | undefined;
   #onInput: (() => void) | undefined;
@@ -29,9 +31,10 @@ export class EntryRun {
     return this.#isCancelled;
   }
 
-  cancel(): void {
+  cancel(reason?: string): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
+    this.cancelReason = reason;
     this.#onCancel?.();
     this.reader?.close();
   }

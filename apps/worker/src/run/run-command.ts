@@ -10,7 +10,7 @@ import { InputFeed } from './input-feed.ts';
 import { createAppend, OutputStore } from './output-store.ts';
 import { pauseClocksWhileDown } from './pause-clocks.ts';
 import { restoreOutput } from './restore-output.ts';
-import { resultBase, toCommandResult, toErrorResult, toLostResult, withBlocked } from './results.ts';
+import { resultBase, toCancelled, toCommandResult, toErrorResult, toLostResult, withBlocked } from './results.ts';
 import { type RunEnd, runOnShell } from './run-on-shell.ts';
 import type { SessionContext } from './session-context.ts';
 
@@ -66,7 +66,9 @@ export async function runCommand(
       return { ...toLostResult(base, 'begun-before'), ...texts };
     if (input?.failure !== undefined && end.end.reason === 'cancelled')
       return toErrorResult(input.failure, base, texts);
-    return toCommandResult(end.end, texts, base, payload);
+    const result = toCommandResult(end.end, texts, base, payload);
+    if (end.end.reason !== 'cancelled' || run.cancelReason === undefined) return result;
+    return toCancelled(result, run.cancelReason);
   };
   return { result: withBlocked(toResult(), clean.blocked), output, lastOutput: () => clean.last() };
 }

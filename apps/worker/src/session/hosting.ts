@@ -55,6 +55,9 @@ type Activity =
 /** What happens to the session when the worker stops: its shell is left to the next worker, or ended. */
 export type Stop = 'hand-over' | 'end';
 
+/** Why a command is cancelled that runs while its host ends its shells. */
+const HOST_ENDED = 'the host was shut down';
+
 /** State of a session on this host, and what callers and worker have requested. */
 export class Hosting {
   /** Time when the session last had something to do, by `performance.now()`. */
@@ -113,13 +116,13 @@ export class Hosting {
   /** Stops the session. `hand-over` leaves the running entry to the next worker, `end` cancels it. */
   stop(how: Stop): void {
     this.become(how === 'end' ? 'shutting-down' : 'handing-over');
-    if (how === 'end') this.#stopRunning();
+    if (how === 'end') this.#stopRunning(HOST_ENDED);
   }
 
   /** Records that a caller has cancelled an entry or closed a generation, and cancels the running entry. */
-  cancel(id: string): void {
+  cancel(id: string, reason?: string): void {
     this.#cancelled.add(id);
-    if (this.#activity.type === 'runs' && this.#activity.run.entry.id === id) this.#activity.run.cancel();
+    if (this.#activity.type === 'runs' && this.#activity.run.entry.id === id) this.#activity.run.cancel(reason);
   }
 
   /** Forgets the cancellation of an entry that has ended. */
@@ -143,11 +146,12 @@ export class Hosting {
 
   #cancelIfOver(run: EntryRun): void {
     const isOver = this.#state === 'closing' || this.#state === 'shutting-down';
-    if (isOver || this.#cancelled.has(run.entry.id)) run.cancel();
+    const isCancelled = this.#cancelled.has(run.entry.id);
+    if (isOver || isCancelled) run.cancel(isCancelled || this.#state === 'closing' ? undefined : HOST_ENDED);
   }
 
-  #stopRunning(): void {
+  #stopRunning(reason?: string): void {
     this.#unwanted.abort();
-    if (this.#activity.type === 'runs') this.cancel(this.#activity.run.entry.id);
+    if (this.#activity.type === 'runs') this.cancel(this.#activity.run.entry.id, reason);
   }
 }

@@ -165,6 +165,6 @@ class Result:
     limit_ms: float | None = None
     """The limit of a `timeout` in ms."""
     cancel_reason: str | None = None
-    """Why the command was cancelled, in the words of the caller."""
+    """Why the command was cancelled: the words of the caller, or that its host was shut down."""
     error: WireError | None = None
     """The error, for the outcome `error`."""
