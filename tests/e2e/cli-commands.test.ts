@@ -218,6 +218,15 @@ describe('commands of the command line', () => {
     expect((await cli.text(['exec', 'bad-start', '--', 'echo works'])).stdout).toBe('works\n');
   });
 
+  test('report a limit of memory on stderr, and how to set it', async () => {
+    const { exitCode, stderr } = await cli.text(['run', '--memory', '64m', '--', 'exec tail /dev/zero']);
+    expect(exitCode).toBe(137);
+    expect(stderr).toMatch(
+      /^shellfleet: The kernel killed a process of run-\S+, because its sandbox reached its limit of/,
+    );
+    expect(stderr).toContain(' --memory sets that of a session when it is opened.\n');
+  });
+
   test('report lost state of the shell on stderr, and exit with the command’s code', async () => {
     await cli.text(['exec', 'lost', '--', 'kept=yes']);
     const { exitCode, stderr } = await cli.text(['exec', 'lost', '--', 'kill -9 $$']);

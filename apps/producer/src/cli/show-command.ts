@@ -105,6 +105,12 @@ export async function showResult(context: Context, result: Result, json: boolean
     terminal.say(`${result.commandId} was cancelled: ${result.cancelReason}.`);
   else if (result.outcome === 'lost')
     terminal.say(`${whatWasLost(result)}, so it is not known whether it took effect.`);
+  else if (result.reason === 'oom')
+    terminal.say(
+      `The kernel killed a process of ${result.commandId}, because its sandbox reached its limit of memory. --memory sets that of a session when it is opened.`,
+    );
+  else if (result.reason === 'host-memory')
+    terminal.say(`The kernel killed a process of ${result.commandId}, because the memory of its host ran out.`);
   await sayRedactedFormats(terminal, [result]);
   if (result.denied !== undefined) terminal.say(describeDenied(result.denied));
   if (result.refused !== undefined) terminal.say(`It did not run outside the sandbox: ${result.refused}`);
