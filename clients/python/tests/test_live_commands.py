@@ -4,8 +4,8 @@ import asyncio
 import subprocess
 from collections.abc import AsyncGenerator, Awaitable
 
-from live import LiveTest, connect, new_id, stage, until
-from shellfleet import OPEN, Command, Fleet, OutputChunk, Result, Session, SessionSpec, ShellfleetError
+from live import HOST, LiveTest, connect, new_id, stage, until
+from shellfleet import OPEN, Command, Fleet, OutputChunk, Result, RunOptions, Session, SessionSpec, ShellfleetError
 
 
 class Outcomes(LiveTest):
@@ -195,6 +195,19 @@ class Runs(LiveTest):
         with self.assertRaises(ShellfleetError) as caught:
             await self.fleet.run("true", spec={"policy": "host"}, idempotency_key=key)
         self.assertEqual(caught.exception.code, "IDEMPOTENCY_CONFLICT")
+
+    async def test_of_one_shots_with_output_or_stdin_run_once_for_a_key_too(self) -> None:
+        def ignore(_: object) -> None:
+            pass
+
+        given: list[RunOptions] = [{"on_output": ignore}, {"stdin": [b"a"]}, {"stdin": "x" * 600_000}]
+        for options in given:
+            options["idempotency_key"] = new_id()
+            runs = [await self.fleet.run("wc -c; date +%N", spec=HOST, **options) for _ in range(2)]
+            self.assertEqual([one.deduplicated for one in runs], [False, True])
+            self.assertEqual(runs[0].stdout, runs[1].stdout)
+            info = await self.fleet.attach(runs[0].session_id)
+            self.assertEqual(info and (await info.info()).state, "closed")
 
     async def test_of_one_shots_deliver_output_and_close_their_session(self) -> None:
         chunks: list[str] = []

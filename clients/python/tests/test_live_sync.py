@@ -81,5 +81,14 @@ class WithoutAwait(unittest.TestCase):
 
     def test_a_run_is_one_shot(self) -> None:
         self.assertEqual(self.fleet.run("echo $A", spec=HOST, env={"A": "b"}).stdout, "b\n")
+        seen: list[tuple[str, str]] = []
+
+        def take(chunk: OutputChunk) -> None:
+            # The function may use the Fleet.
+            name = threading.current_thread().name
+            seen.append((chunk.text, self.fleet.run("echo $A", spec=HOST, env={"A": name}).stdout))
+
+        self.fleet.run("echo a", spec=HOST, on_output=take)
+        self.assertEqual(seen, [("a\n", "MainThread\n")])
         self.assertEqual(self.fleet.me.name, "agent")
         self.assertIsNone(self.fleet.attach(new_id()))

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import os
 import ssl
-import uuid
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,7 +22,7 @@ from ._wire import Json, from_json, to_json
 from .approvals import Approvals
 from .batches import Batches
 from .command import CANCEL_WITHIN_S, Command
-from .errors import ShellfleetError, invalid
+from .errors import ShellfleetError, invalid, only_sendable
 from .events import FleetEvent
 from .infos import CommandInfo, HostInfo, Me, SessionInfo, SessionState, TaskResult
 from .options import BatchOptions, RunOptions, SessionSpec, Task
@@ -159,8 +158,7 @@ class Fleet:
         """
         submission = to_submission(script, options)
         if submission.stream is not None or options.get("on_output") is not None:
-            async with await self.session(f"run-{uuid.uuid4().hex}", spec) as session:
-                return await session.run(script, **options)
+            return await self._run_in_session(submission, script, spec, options)
         body = submission.body if spec is None else {**submission.body, "spec": to_json(spec)}
         try:
             while True:
@@ -172,13 +170,26 @@ class Fleet:
             await self._close_run(submission.key)
             raise
 
+    async def _run_in_session(
+        self, submission: Submission, script: str, spec: SessionSpec | None, options: RunOptions
+    ) -> Result:
+        session = await self.session(one_shot_id(submission.key), spec)
+        try:
+            result = await session.run(script, **options)
+        except BaseException as error:
+            if ends_one_shot(error, options):
+                await session.close()
+            raise
+        await session.close()
+        return result
+
     async def _post_run(self, body: Json, submission: Submission, wait_s: int) -> Json:
         headers = {**submission.headers, "prefer": f"wait={wait_s}"}
         return await self._api.call("POST", path_of("run"), body=body, headers=headers)
 
     async def _close_run(self, key: str) -> None:
-        """Closes the session of a `run`, which ends its command. The key decides about the id of the session."""
-        session = Session(self._api, f"run-{hashlib.sha256(key.encode()).hexdigest()}", None)
+        """Closes the session of a `run`, which ends its command."""
+        session = Session(self._api, one_shot_id(key), None)
         try:
             await asyncio.wait_for(session.close(), CANCEL_WITHIN_S)
         except (ShellfleetError, asyncio.TimeoutError):
@@ -216,6 +227,21 @@ class Fleet:
     async def close(self) -> None:
         """Ends this client's waits with QUEUE_UNAVAILABLE, and closes its connections. Accepted commands go on."""
         await self._api.close()
+
+
+def one_shot_id(key: str) -> str:
+    """Returns the id of the session of a `run`. It depends on the idempotency key alone, as in the API and the SDK."""
+    with only_sendable():
+        return f"run-{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def ends_one_shot(error: BaseException, options: RunOptions) -> bool:
+    """Tells whether the session of a `run` is closed after an error.
+
+    It stays after a failure of the fleet if the caller gave a key: that key finds the command again, and others may
+    wait for it.
+    """
+    return not isinstance(error, ShellfleetError) or options.get("idempotency_key") is None
 
 
 def _merge(spec: SessionSpec | None, fields: SessionSpec) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import ssl
+import uuid
 from collections.abc import Generator, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -101,9 +102,19 @@ class Fleet:
     def run(self, script: str, *, spec: SessionSpec | None = None, **options: Unpack[RunOptions]) -> Result:
         """Runs one command in a separate session, which is closed afterwards. Ctrl-C cancels the command.
 
-        `on_output` is called in the thread of the Fleet. Raises as `shellfleet.Fleet.run`.
+        `on_output` is called in the thread of the caller. Raises as `shellfleet.Fleet.run`.
         """
-        return self._portal.call(self._fleet.run(script, spec=spec, **portable(self._portal, options)))
+        if options.get("on_output") is None:
+            return self._portal.call(self._fleet.run(script, spec=spec, **portable(self._portal, options)))
+        session = self.session(_fleet.one_shot_id(options.get("idempotency_key") or uuid.uuid4().hex), spec)
+        try:
+            result = session.run(script, **options)
+        except BaseException as error:
+            if _fleet.ends_one_shot(error, options):
+                session.close()
+            raise
+        session.close()
+        return result
 
     def command(self, id: str) -> Command:
         """Finds a command by its id, also one of another process. Raises COMMAND_INVALID or RESULT_EXPIRED."""
