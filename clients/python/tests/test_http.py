@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from unittest.mock import patch
 
 from scripted import Answer, Received, answer, problem, raw, scripted
-from shellfleet import Session, ShellfleetError
+from shellfleet import Command, Session, ShellfleetError
 from shellfleet._http import api as api_module
 from shellfleet._http.api import Api
 from shellfleet._http.follow import follow
@@ -53,6 +53,18 @@ class Connections(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await api.call("GET", "/v1/x"), [1, 2, 3])
             await api.call("GET", "/v1/x")
             self.assertEqual(server.connections, 1)
+
+    async def test_tell_at_the_end_of_a_log_that_bytes_of_it_are_missing(self) -> None:
+        head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
+        whole, short = (raw(head + b"Omitted-Bytes: %d\r\n\r\n" % count, close=False) for count in (0, 7))
+        async with scripted(whole, short) as (_, api):
+            command = Command(api, "a.1", "a")
+            self.assertEqual([piece async for piece in command.log()], [b"abc"])
+            got: list[bytes] = []
+            with self.assertRaisesRegex(ShellfleetError, "LOG_EXPIRED: 7 bytes") as caught:
+                async for piece in command.log():
+                    got.append(piece)
+            self.assertEqual((got, caught.exception.context["omittedBytes"]), ([b"abc"], 7))
 
     async def test_are_given_up_when_the_task_that_waits_is_cancelled(self) -> None:
         gone = asyncio.Event()

@@ -124,7 +124,8 @@ class Command:
     ) -> AsyncGenerator[bytes]:
         """Yields the whole redacted log, also what the stream does not carry, from the byte `start`.
 
-        Raises LOG_EXPIRED when nothing is left of it.
+        Raises LOG_EXPIRED when nothing is left of it, and also after what is left when some bytes no longer exist. Their
+        number is `omittedBytes` in its context.
         """
         query = {"stream": stream, "from": start or None}
         async with (
@@ -133,6 +134,10 @@ class Command:
         ):
             async for piece in pieces:
                 yield piece
+            omitted = int(response.trailers.get("omitted-bytes", "0"))
+        if omitted > 0:
+            message = f"{omitted} bytes of the log of command {self.id} no longer exist. All others were yielded."
+            raise ShellfleetError("LOG_EXPIRED", message, context={"commandId": self.id, "omittedBytes": omitted})
 
     async def cancel(self, reason: str | None = None) -> bool:
         """Cancels the command. Returns False if it had already ended, however."""

@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 
-from .message import Head, MessageError, Request, encode_head, parse_chunk_size, parse_head
+from .message import Head, MessageError, Request, encode_head, parse_chunk_size, parse_fields, parse_head
 
 PIECE = 65_536
 _HEAD_LIMIT = 262_144
@@ -209,6 +209,8 @@ class Response:
         self._head = head
         self.status = head.status
         self.headers = head.headers
+        self.trailers: Mapping[str, str] = {}
+        """Headers after a body of chunks that was read to its end."""
         self.on_end: Callable[[Connection, bool], None] = lambda _connection, _reusable: None
         self.ended = False
         if self._has_no_body:
@@ -259,8 +261,10 @@ class Response:
                 left -= len(piece)
                 yield piece
             await self._connection.receive_line()
-        while await self._connection.receive_line() != b"\r\n":
-            pass
+        trailers = bytearray()
+        while (line := await self._connection.receive_line()) != b"\r\n":
+            trailers += line
+        self.trailers = parse_fields(bytes(trailers))
 
     def close(self) -> None:
         """Gives the connection up, unless the body has been read to its end."""

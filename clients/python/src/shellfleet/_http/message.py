@@ -72,17 +72,23 @@ def encode_head(request: Request, common: Mapping[str, str]) -> bytes:
 
 def parse_head(text: bytes) -> Head:
     """Parses the head of a response, up to its empty line."""
-    first, *lines = text.decode("latin-1").rstrip("\r\n").split("\r\n")
+    begin, _, fields = text.partition(b"\r\n")
+    first = begin.decode("latin-1")
     status = re.fullmatch(r"HTTP/1\.[01] (\d{3})(?: .*)?", first)
     if status is None:
         raise MessageError(f"It answered {first[:80]!r}, which is no HTTP/1.1")
+    return Head(int(status[1]), parse_fields(fields))
+
+
+def parse_fields(text: bytes) -> dict[str, str]:
+    """Parses lines of names and values, as of a head or of trailers. The names are then in lower case."""
     headers: dict[str, str] = {}
-    for line in lines:
+    for line in text.decode("latin-1").rstrip("\r\n").split("\r\n") if text.strip() else ():
         name, colon, value = line.partition(":")
         if not colon:
             raise MessageError("It answered with a header without a colon")
         headers[name.strip().lower()] = value.strip()
-    return Head(int(status[1]), headers)
+    return headers
 
 
 def parse_chunk_size(line: bytes) -> int:
