@@ -5,10 +5,12 @@ import gc
 import inspect
 import os
 import signal
+import subprocess
+import sys
 import threading
 import unittest
 import warnings
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any
 from unittest.mock import patch
 
@@ -84,6 +86,55 @@ class Threads(unittest.TestCase):
         self.portal.close()
         self.assertEqual(self.left(), set())
         self.portal.close()
+
+    def test_let_sources_that_block_keep_nobody_waiting(self) -> None:
+        goes_on = threading.Event()
+
+        def blocking() -> Generator[bytes]:
+            yield b"first"
+            goes_on.wait()
+
+        async def begin(source: AsyncGenerator[bytes]) -> bytes:
+            first = await source.__anext__()
+            waiting.append(asyncio.ensure_future(source.__anext__()))
+            return first
+
+        waiting: list[asyncio.Future[bytes]] = []
+        sources = [self.portal.pull(blocking()) for _ in range(40)]
+        self.assertEqual([self.portal.call(begin(one)) for one in sources], [b"first"] * 40)
+        closing = threading.Thread(target=self.portal.close, daemon=True)
+        closing.start()
+        closing.join(10)
+        self.assertFalse(closing.is_alive())
+        goes_on.set()
+        for thread in self.left() - {closing}:
+            thread.join(10)
+        self.assertEqual(self.left(), set())
+
+    def test_refuse_a_call_of_what_runs_in_them(self) -> None:
+        async def work() -> None:
+            pass
+
+        async def call() -> None:
+            self.portal.call(work())
+
+        with self.assertRaisesRegex(ShellfleetError, "COMMAND_INVALID"):
+            self.portal.call(call())
+
+    def test_keep_no_program_from_its_end(self) -> None:
+        program = """
+import asyncio
+from shellfleet.sync._portal import Portal
+
+async def numbers():
+    yield 1
+    await asyncio.sleep(60)
+
+portal = Portal()
+begun = portal.iterate(numbers())
+print(next(begun))"""
+        done = subprocess.run([sys.executable, "-c", program], timeout=20, check=True, capture_output=True, text=True)
+        self.assertEqual((done.stdout, done.stderr), ("1\n", ""))
 
     def test_leave_no_call_of_another_thread_without_an_answer_at_their_end(self) -> None:
         async def work() -> None:
