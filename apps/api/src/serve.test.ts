@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Access, Principal } from '@shellfleet/access';
 import type { Fleet } from '@shellfleet/client';
@@ -129,6 +130,20 @@ describe('the server', () => {
       code: 'COMMAND_INVALID',
       retryable: false,
     });
+  });
+
+  test('lets a client that still sends a body read why it is refused', async () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const length = 9 * 2 ** 20;
+    const head = toPost('Authorization: Bearer all', `Content-Length: ${length}`).replace('Connection: close\r\n', '');
+    socket.write(head);
+    const [refusal] = await once(socket, 'data');
+    expect(String(refusal)).toMatch(/^HTTP\/1\.1 413 .*"code":"COMMAND_INVALID"/s);
+    socket.write(Buffer.alloc(length));
+    socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+    const [next] = await once(socket, 'data');
+    expect(String(next)).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
   });
 
   test('names the methods of a path that another method asks for', async () => {

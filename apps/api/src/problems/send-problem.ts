@@ -14,6 +14,9 @@ export function sendProblem(
   // A client that leaves breaks off the reading of its body, which is no failure.
   if (body.code === 'INTERNAL' && !reply.raw.destroyed)
     log.error({ err: error, 'http.request.id': request.id }, 'request.failed');
+  // Fastify closes the connection of a body that it does not read to its end. The reset of a connection on which bytes
+  // still arrive can remove the reply, so endUnreadBody() closes it later.
+  reply.removeHeader('connection');
   return reply
     .code(status)
     .headers({ ...SAFE_HEADERS, ...headers })
