@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -77,6 +78,9 @@ class Files(LiveTest):
             await session.files.upload(local / "in" / "run.sh", f"{base}/one")
             await session.files.download(f"{base}/one", local / "one")
             self.assertEqual((local / "one").stat().st_mode & 0o777, 0o755)
+            os.mkfifo(local / "pipe")
+            with self.assertRaisesRegex(ShellfleetError, "FILE_DENIED"):
+                await session.files.upload(local / "pipe", f"{base}/pipe")
             await session.run(f"ln -s /etc {base}/tree/out-of-it")
             with self.assertRaises(ShellfleetError) as caught:
                 await session.files.download(f"{base}/tree", local / "other")

@@ -6,8 +6,10 @@ import os
 import tarfile
 import tempfile
 import unittest
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import IO
+from unittest.mock import patch
 
 from shellfleet import ShellfleetError
 from shellfleet._tar import pack, unpack
@@ -139,6 +141,40 @@ class Directories(unittest.TestCase):
 
         with self.assertRaises(ShellfleetError):
             asyncio.run(read())
+
+    def test_are_packed_as_a_whole_or_not_at_all(self) -> None:
+        (self.base / "a" / "b").mkdir(parents=True)
+        (self.base / "a" / "b" / "c").write_text("c")
+        (self.base / "link").symlink_to("a")
+
+        async def names() -> list[str]:
+            data = b"".join([piece async for piece in pack(self.base)])
+            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                return archive.getnames()
+
+        self.assertEqual(asyncio.run(names()), ["a", "a/b", "a/b/c", "link"])
+        read = Path.iterdir
+
+        # The user of a test may be root, who may read everything.
+        def refuse(path: Path) -> Iterator[Path]:
+            if path.name == "b":
+                raise PermissionError(13, "Permission denied", str(path))
+            yield from read(path)
+
+        with patch.object(Path, "iterdir", refuse), self.assertRaises(PermissionError):
+            asyncio.run(names())
+
+    def test_need_no_right_to_write_beside_them(self) -> None:
+        made: list[Path] = []
+        spool = tempfile.TemporaryFile
+
+        def note(dir: Path) -> IO[bytes]:
+            made.append(dir)
+            return spool(dir=dir)
+
+        with patch.object(tempfile, "TemporaryFile", note):
+            self.unpack(archive_of((member("a"), b"x")))
+        self.assertEqual((made, [path.name for path in self.target.iterdir()]), ([self.target], ["a"]))
 
     def test_leave_no_half_of_a_damaged_archive_unsaid(self) -> None:
         whole = archive_of((member("a"), b"x" * 5_000))

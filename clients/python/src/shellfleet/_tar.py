@@ -27,12 +27,20 @@ async def pack(directory: Path) -> AsyncGenerator[bytes]:
 
 
 def _pack(directory: Path) -> Iterator[bytes]:
-    for path in sorted(directory.rglob("*")):
+    for path in _below(directory):
         info = _describe(path, path.relative_to(directory).as_posix())
         yield info.tobuf(tarfile.PAX_FORMAT)
         if info.isreg():
             yield from _content(path, info.size)
     yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    """Yields everything below a directory, each directory before its content. Raises OSError for one it cannot read."""
+    for path in sorted(directory.iterdir()):
+        yield path
+        if path.is_dir() and not path.is_symlink():
+            yield from _below(path)
 
 
 def _describe(path: Path, name: str) -> tarfile.TarInfo:
@@ -47,8 +55,13 @@ def _describe(path: Path, name: str) -> tarfile.TarInfo:
     elif stat.S_ISLNK(status.st_mode):
         info.type, info.linkname = tarfile.SYMTYPE, os.readlink(path)
     else:
-        raise ShellfleetError("FILE_DENIED", f"{path} is no file, directory or symbolic link, and is not uploaded.")
+        raise no_copy(path)
     return info
+
+
+def no_copy(path: Path) -> ShellfleetError:
+    """Returns the error for something local that is not uploaded, such as a pipe, whose content may have no end."""
+    return ShellfleetError("FILE_DENIED", f"{path} is no file, directory or symbolic link, and is not uploaded.")
 
 
 def _content(path: Path, size: int) -> Iterator[bytes]:
@@ -72,7 +85,8 @@ async def unpack(pieces: AsyncIterable[bytes], directory: Path) -> None:
     and are replaced when their copies are complete.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=directory.parent) as spool:
+    # Its parent may be one in which the caller may write nothing, or another disk. The file has no name there.
+    with tempfile.TemporaryFile(dir=directory) as spool:
         async for piece in pieces:
             spool.write(piece)
         spool.seek(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -101,6 +102,8 @@ class Files:
         if local.is_dir():
             async with self._send("PUT", path, body=_DirectoryPieces(local), headers={"content-type": _TAR}):
                 return
+        if not stat.S_ISREG(local.stat().st_mode):
+            raise _tar.no_copy(local)
         with local.open("rb") as file:
             await self.write(path, file)
             await self.chmod(path, os.fstat(file.fileno()).st_mode & 0o777)
