@@ -151,6 +151,13 @@ describe('a directory over HTTP', () => {
     expect((await session.run('ls -d made')).exitCode).toBe(2);
   });
 
+  test('tells why a small directory is not copied, although its first files could be', async () => {
+    await session.run('mkdir -p odd; printf abc > odd/a; mkfifo odd/b');
+    const reply = await get('/workspace/odd?tar');
+    const detail = expect.stringContaining('/workspace/odd/b is neither a file nor a directory');
+    expect([reply.status, await reply.json()]).toEqual([403, expect.objectContaining({ code: 'FILE_DENIED', detail })]);
+  });
+
   test('is copied as a tar in both directions', async () => {
     const tar = await api.send('GET', `${FILES}/workspace/tree`, { headers: { accept: 'application/x-tar' } });
     expect(tar.headers.get('content-disposition')).toBe("attachment; filename*=UTF-8''tree.tar");

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import io
+import tempfile
 import unittest
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from unittest.mock import patch
@@ -65,6 +66,14 @@ class Connections(unittest.IsolatedAsyncioTestCase):
                 async for piece in command.log():
                     got.append(piece)
             self.assertEqual((got, caught.exception.context["omittedBytes"]), ([b"abc"], 7))
+
+    async def test_that_break_off_a_directory_tell_what_may_be_wrong_with_it(self) -> None:
+        info = b'{"name": "d", "path": "/d", "type": "directory", "size": 0, "mode": 493, "modifiedAt": "t"}'
+        half = raw(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        async with scripted(answer(info), half) as (_, api):
+            with tempfile.TemporaryDirectory() as directory:
+                with self.assertRaisesRegex(ShellfleetError, "QUEUE_UNAVAILABLE: The copy of /d broke off.* not UTF-8"):
+                    await Files(api, "a").download("/d", directory)
 
     async def test_are_given_up_when_the_task_that_waits_is_cancelled(self) -> None:
         gone = asyncio.Event()

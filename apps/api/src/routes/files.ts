@@ -3,7 +3,7 @@ import { fileInfoSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { type ByteRange, parseRange } from '../files/byte-range.ts';
 import { fileHeaders, hasVersion, isOfVersion, versionOf } from '../files/file-headers.ts';
-import { sendBytes } from '../files/send-bytes.ts';
+import { joinFirst, sendBytes } from '../files/send-bytes.ts';
 import { readBody } from '../streams/read-body.ts';
 import { flag, sessionPart } from './parts.ts';
 import { type Call, route } from './route.ts';
@@ -12,6 +12,8 @@ import { findSession } from './sessions.ts';
 const PATH = '/sessions/{id}/files/{path*}';
 const TAR = 'application/x-tar';
 const BYTES = 'application/octet-stream';
+/** Bytes of a tar that are read before its reply begins. */
+const TAR_AHEAD_BYTES = 262_144;
 
 const params = {
   ...sessionPart,
@@ -74,7 +76,7 @@ const read = route({
     const work = beginWork({ goesOn: true });
     if (query.tar || (!query.list && !query.stat)) {
       reply.type(TAR).headers(fileHeaders(`${nameOf(path) || params.id}.tar`));
-      return sendBytes(reply, work, files.readTar(path, { signal: work.signal }));
+      return sendBytes(reply, work, joinFirst(files.readTar(path, { signal: work.signal }), TAR_AHEAD_BYTES));
     }
     using _work = work;
     const options = { glob: false, signal: work.signal };

@@ -15,7 +15,7 @@ from ._http.api import Api, Query, path_of
 from ._http.connection import Response
 from ._submission import to_pieces
 from ._wire import Json, from_json
-from .errors import ShellfleetError, only_sendable
+from .errors import ShellfleetError, only_sendable, unavailable
 from .infos import FileInfo
 
 _TAR = "application/x-tar"
@@ -118,13 +118,26 @@ class Files:
         info = await self.stat(path)
         if info.type == "directory":
             async with self._send("GET", path, headers={"accept": _TAR}) as response:
-                async with aclosing(self._api.pieces(response)) as pieces:
+                async with aclosing(self._pieces_of_tar(response, path)) as pieces:
                     return await _tar.unpack(pieces, local)
         local.parent.mkdir(parents=True, exist_ok=True)
         async with aclosing(self.stream(path)) as pieces:
             with _tar.replacing(local, info.mode if info.type == "file" else 0o644) as file:
                 async for piece in pieces:
                     file.write(piece)
+
+    async def _pieces_of_tar(self, response: Response, path: str) -> AsyncGenerator[bytes]:
+        try:
+            async with aclosing(self._api.pieces(response)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ShellfleetError as error:
+            # A reply that has begun has no other way to tell of an error than its end.
+            why = (
+                f"The copy of {path} broke off. If that happens again, something in it cannot be copied: a file that "
+                "changes or that the user of the sandbox may not read, a pipe or a device, or a name that is not UTF-8."
+            )
+            raise unavailable(f"{why} {error.message}") from error
 
     @asynccontextmanager
     async def _send(
