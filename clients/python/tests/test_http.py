@@ -75,6 +75,20 @@ class Connections(unittest.IsolatedAsyncioTestCase):
                 with self.assertRaisesRegex(ShellfleetError, "QUEUE_UNAVAILABLE: The copy of /d broke off.* not UTF-8"):
                     await Files(api, "a").download("/d", directory)
 
+    async def test_are_tried_once_more_by_work_that_the_end_of_the_client_cancels(self) -> None:
+        async def work() -> None:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                with contextlib.suppress(ShellfleetError):
+                    await api.call("POST", "/v1/cancel")
+
+        async with scripted() as (server, api):
+            api.spawn(work())
+            await asyncio.sleep(0)
+            await asyncio.wait_for(api.close(), 4)
+            self.assertEqual(len(server.received), 1)
+
     async def test_are_given_up_when_the_task_that_waits_is_cancelled(self) -> None:
         gone = asyncio.Event()
 

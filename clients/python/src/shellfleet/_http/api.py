@@ -121,7 +121,7 @@ class Api:
                 # Whoever refuses a request because of its rate has done nothing else.
                 again = request.repeatable or (is_limit and request.has_body)
             wait = asked if asked is not None else delay * random.uniform(0.75, 1.25)
-            if not again or time.monotonic() + wait > until or self._pool.is_closed:
+            if not again or time.monotonic() + wait > until or self._closed.is_set():
                 raise failure
             await self.pause(wait)
             delay = min(delay * 2, _MOST_DELAY_S)

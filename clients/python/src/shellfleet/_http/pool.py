@@ -99,11 +99,6 @@ class Pool:
         while self._closing:
             await asyncio.gather(*self._closing, return_exceptions=True)
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._closed
-
 
 def closed_here() -> Exception:
     """Returns the error of calls of a closed client."""
