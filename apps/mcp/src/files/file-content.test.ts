@@ -1,6 +1,6 @@
 import type { Session } from '@shellfleet/client';
 import { describe, expect, test } from 'vitest';
-import { readPart } from './file-content.ts';
+import { readPart, toBytes } from './file-content.ts';
 
 const { signal } = new AbortController();
 
@@ -44,5 +44,28 @@ describe('a part of a file', () => {
       size: 1,
       ...empty,
     });
+  });
+});
+
+describe('a content that a model writes', () => {
+  test.each<[string, 'utf8' | 'base64', string]>([
+    ['é', 'utf8', 'c3a9'],
+    ['/w==', 'base64', 'ff'],
+    ['_w', 'base64', 'ff'],
+    ['AAEC\nAwQF\n', 'base64', '000102030405'],
+    ['', 'base64', ''],
+    ['A'.repeat(8_000_000), 'base64', '00'.repeat(6_000_000)],
+  ])('%.20j in %s is written as bytes', (content, encoding, hex) => {
+    expect(toBytes(content, encoding).toString('hex') === hex).toBe(true);
+  });
+
+  test.each<[string, 'utf8' | 'base64']>([
+    ['plain text.', 'base64'],
+    ['!!', 'base64'],
+    ['AAECA', 'base64'],
+    ['AA==AA', 'base64'],
+    ['a\ud800', 'utf8'],
+  ])('%j in %s is refused, because a part would be lost', (content, encoding) => {
+    expect(() => toBytes(content, encoding)).toThrow(expect.objectContaining({ code: 'COMMAND_INVALID' }));
   });
 });

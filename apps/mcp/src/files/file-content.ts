@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { Session } from '@shellfleet/client';
+import { type Session, ShellfleetError } from '@shellfleet/client';
 
 /** A part of a file. */
 export interface FileContent {
@@ -52,4 +52,21 @@ function textOf(bytes: Buffer): string | undefined {
     if (isUtf8(whole)) return whole.byteLength === 0 && cut > 0 ? undefined : whole.toString('utf8');
   }
   return undefined;
+}
+
+/** Returns the bytes of a content that a model writes. Throws COMMAND_INVALID for one that would lose a part. */
+export function toBytes(content: string, encoding: 'utf8' | 'base64'): Buffer {
+  const isWhole = encoding === 'utf8' ? content.isWellFormed() : isBase64(content);
+  if (isWhole) return Buffer.from(content, encoding);
+  const message = encoding === 'utf8' ? 'is not valid Unicode (lone surrogate)' : 'is not base64';
+  throw new ShellfleetError('COMMAND_INVALID', `Nothing was written: content ${message}.`, {
+    issues: [{ path: 'content', message }],
+  });
+}
+
+/** Tells whether a text is base64, of either alphabet, with or without padding, also over several lines. */
+function isBase64(text: string): boolean {
+  const [, digits] = /^([\w+/-]*)={0,2}$/.exec(text.replace(/\s/g, '')) ?? [];
+  // A single digit at the end is less than a byte.
+  return digits !== undefined && digits.length % 4 !== 1;
 }

@@ -2,7 +2,7 @@ import { fileInfoSchema } from '@shellfleet/protocol';
 import { z } from 'zod';
 import { findSessionOf, openSessionOf, sessionArgument } from '../commands/session-of-call.ts';
 import { withinAnswer } from '../commands/within-answer.ts';
-import { readPart } from '../files/file-content.ts';
+import { readPart, toBytes } from '../files/file-content.ts';
 import { defineMcpTool } from './define-tool.ts';
 
 const MOST_READ = 262_144;
@@ -56,8 +56,8 @@ export const writeFile = defineMcpTool({
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   scope: 'submit',
   async run({ session: name, path, content, encoding }, call) {
+    const data = toBytes(content, encoding);
     const session = await openSessionOf(call, name);
-    const data = Buffer.from(content, encoding);
     await withinAnswer(call, NOT_DONE, (signal) => session.files.write(path, data, { signal }));
     return { structured: { path, bytes: data.byteLength }, text: `Wrote ${data.byteLength} bytes to ${path}.` };
   },
