@@ -27,6 +27,15 @@ describe('errors', () => {
     expect([isShellfleetError(error), error.code, error.cause]).toEqual([true, 'INTERNAL', cause]);
   });
 
+  test('the first of several errors is the one that is told, whoever made the others', () => {
+    const first = new ShellfleetError('FILE_DENIED', 'The disk is full.');
+    const close = new Error('also full');
+    // Node 22 has no class SuppressedError, and what is compiled for it makes such an error.
+    const compiled = Object.assign(new Error('one'), { name: 'SuppressedError', error: close, suppressed: first });
+    const outer = Object.assign(new Error('two'), { name: 'SuppressedError', error: close, suppressed: compiled });
+    expect([first, compiled, outer].map(ensureShellfleetError)).toEqual([first, first, first]);
+  });
+
   test('a refusal names every wrong field, and unknown fields by their path', () => {
     const schema = z.strictObject({ size: z.number('must be a number'), deep: z.strictObject({}) });
     const parse = () => parseOrThrow(schema, { size: 'x', deep: { typo: 1 } }, 'COMMAND_INVALID', 'The command');

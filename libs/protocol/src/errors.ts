@@ -184,9 +184,17 @@ export function isShellfleetError(error: unknown): error is ShellfleetError {
  * Returns a ShellfleetError unchanged, and wraps any other error as `INTERNAL`, with that error as the cause. For every
  * boundary of a process.
  */
-export function ensureShellfleetError(error: unknown): ShellfleetError {
+export function ensureShellfleetError(thrown: unknown): ShellfleetError {
+  const error = firstError(thrown);
   if (isShellfleetError(error)) return error;
   return new ShellfleetError('INTERNAL', messageOf(error), {}, { cause: error });
+}
+
+/** Returns the error that was thrown first, of one that others may have followed while resources were closed. */
+export function firstError(error: unknown): unknown {
+  // Node 22 has no class of this name. What is compiled for it gives its errors the name.
+  const isOfSeveral = error instanceof Error && error.name === 'SuppressedError' && 'suppressed' in error;
+  return isOfSeveral ? firstError(error.suppressed) : error;
 }
 
 function messageOf(error: unknown): string {

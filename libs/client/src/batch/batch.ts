@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { OUTCOMES, parseOrThrow, ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
+import { firstError, OUTCOMES, parseOrThrow, ShellfleetError, sessionSpecSchema } from '@shellfleet/protocol';
 import type { FleetView } from '../view.ts';
 import { FileStore } from './batch-files.ts';
 import { type BatchOptions, type BatchTotals, batchOptionsSchema, type ParsedBatchOptions } from './batch-options.ts';
@@ -74,6 +74,14 @@ export class Batch implements AsyncIterable<TaskResult> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TaskResult, void, undefined> {
+    try {
+      yield* this.#iterate();
+    } catch (error) {
+      throw firstError(error);
+    }
+  }
+
+  async *#iterate(): AsyncGenerator<TaskResult, void, undefined> {
     const { concurrency, out } = this.#options;
     const earlier = await this.#store.readEarlier();
     const name = this.#options.name ?? earlier.manifest?.name ?? this.#view.nextId().toLowerCase();

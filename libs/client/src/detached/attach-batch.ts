@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BatchAccess, noteBatch, type Retry, readResultLines, type StoredBatch } from '@shellfleet/mailbox';
-import { fromWireError, ShellfleetError, tryJson } from '@shellfleet/protocol';
+import { firstError, fromWireError, ShellfleetError, tryJson } from '@shellfleet/protocol';
 import { retryWhileRedisIsDown } from '@shellfleet/redis';
 import type { BatchProgress } from '../batch/batch-progress.ts';
 import { type TaskResult, taskResultSchema } from '../batch/task-result.ts';
@@ -35,6 +35,18 @@ const LOOKS_UNTIL_NOTE = 10;
  * error of a batch that failed as a whole.
  */
 export async function* attachBatch(
+  view: FleetView,
+  name: string,
+  options: AttachBatchOptions,
+): AsyncGenerator<TaskResult, void, undefined> {
+  try {
+    yield* readAndFollow(view, name, options);
+  } catch (error) {
+    throw firstError(error);
+  }
+}
+
+async function* readAndFollow(
   view: FleetView,
   name: string,
   { out, follow = true, onProgress, signal }: AttachBatchOptions,

@@ -11,6 +11,7 @@ import {
 import {
   type ErrorCode,
   ensureShellfleetError,
+  firstError,
   isShellfleetError,
   parseKeyspace,
   parseOrThrow,
@@ -211,7 +212,7 @@ export class BatchDrive {
 
   /** Ends a batch that nobody can drive, and leaves any other one. */
   async #fail(thrown: unknown): Promise<DriveEnd> {
-    const cause = firstOf(thrown);
+    const cause = firstError(thrown);
     const failure = this.#failure ?? ensureShellfleetError(cause);
     const { lease } = this.#given;
     const isOver = isOfTheBatch(failure) || (!isOfTheDriver(failure) && lease.takes >= MOST_TAKES);
@@ -263,11 +264,6 @@ const leaseLost = () => new ShellfleetError('LEASE_LOST', 'This process does not
 
 const isOfTheBatch = (error: unknown) => isShellfleetError(error) && OF_THE_BATCH.includes(error.code);
 const isOfTheDriver = (error: unknown) => isShellfleetError(error) && OF_THE_DRIVER.includes(error.code);
-
-/** Returns the error that was thrown first, of one that others may have followed while resources were closed. */
-function firstOf(error: unknown): unknown {
-  return error instanceof SuppressedError ? firstOf(error.suppressed) : error;
-}
 
 function cannotBeDriven({ keys: { name } }: BatchLease): ShellfleetError {
   const message = `${MOST_TAKES} workers in a row began to drive the batch ${name}, and each of them ended without a result. Its tasks, or what their commands print, may need more memory than a worker has.`;
