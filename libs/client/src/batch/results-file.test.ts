@@ -132,7 +132,8 @@ describe('results file of a batch', () => {
     await using file = await ResultsFile.open('/dev/full', 'replace', NOTHING);
     await expect(file.append(line('a', 'success'))).rejects.toMatchObject({
       code: 'FILE_DENIED',
-      message: '/dev/full on this machine cannot be used: ENOSPC: no space left on device, write.',
+      message:
+        '/dev/full on this machine cannot be used: ENOSPC: no space left on device, write. Make room there, and continue the batch with the same file.',
     });
   });
 });

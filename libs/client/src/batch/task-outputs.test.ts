@@ -1,11 +1,30 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Files } from '../files/files.ts';
 import { taskSchema } from './task.ts';
-import { inputFiles, outputPlaces, toFileName } from './task-outputs.ts';
+import { fetchOutputs, inputFiles, outputPlaces, toFileName } from './task-outputs.ts';
 
 describe('files of a task', () => {
   test('come from the paths of its run', () => {
     const files = { '/a': '/in/{id}/{repeat}.diff', '/b': '/in/b' };
     expect(inputFiles(files, '../x y', 3)).toEqual({ '/a': '/in/..%2Fx%20y/3.diff', '/b': '/in/b' });
+  });
+});
+
+describe('outputs of a task', () => {
+  test('are not fetched in part when the disk of this machine is full', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'sf-outputs-'));
+    const fetch = (code: string) => {
+      const failed = Object.assign(new Error(code), { code, syscall: 'write' });
+      const files = { download: () => Promise.reject(failed) } as unknown as Files;
+      const places = [{ path: '/o', local: join(directory, 'o'), isOwn: true }];
+      return fetchOutputs(files, places, new AbortController().signal);
+    };
+    expect(await fetch('EACCES')).toMatchObject({ '/o': { error: { code: 'FILE_DENIED' } } });
+    await expect(fetch('ENOSPC')).rejects.toMatchObject({ code: 'FILE_DENIED' });
+    await rm(directory, { recursive: true });
   });
 });
 

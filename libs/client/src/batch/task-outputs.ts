@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { ensureShellfleetError, ShellfleetError } from '@shellfleet/protocol';
+import { isOfTheDisk } from '../files/disk-error.ts';
 import type { Files, TransferOptions, TransferProgress } from '../files/files.ts';
 import { toLocalError } from '../files/local-error.ts';
 import { isOfInfrastructure } from './retry-kind.ts';
@@ -56,7 +57,7 @@ const toPercents = (text: string) => Buffer.from(text).toString('hex').toUpperCa
 
 /**
  * Fetches the outputs of a task. An output that cannot be fetched has its error instead. Rejects when the sandbox is
- * gone or the fleet fails, and with the signal's reason.
+ * gone, the fleet or the disk of this machine fails, and with the signal's reason.
  */
 export async function fetchOutputs(
   files: Files,
@@ -74,7 +75,7 @@ export async function fetchOutputs(
       signal.throwIfAborted();
       place.onError?.(cause);
       const error = ensureShellfleetError(cause).toJSON();
-      if (isOfInfrastructure(error)) throw cause;
+      if (isOfInfrastructure(error) || isOfTheDisk(cause)) throw cause;
       fetched[place.path] = { error };
     }
   }

@@ -8,6 +8,7 @@ import { writeManifest } from '../batch/manifest-file.ts';
 import { noEarlier, ResultsFile, readEarlier } from '../batch/results-file.ts';
 import { outputPlaces } from '../batch/task-outputs.ts';
 import type { TaskOutput, TaskResult } from '../batch/task-result.ts';
+import { isOfTheDisk } from '../files/disk-error.ts';
 import { lockFile } from './lock-file.ts';
 import { isVisibleBelow, refuseLinks } from './output-place.ts';
 import { unpackTo } from './unpack-to.ts';
@@ -81,7 +82,7 @@ export class AttachedFile implements AsyncDisposable {
 
   /**
    * Writes the outputs of a task, then its line, and returns it with the paths on this machine. When an output cannot
-   * be read now, no line is written, so that a later call fetches both.
+   * be read now, or the disk has no room for it, no line is written, so that a later call fetches both.
    */
   async add(result: TaskResult): Promise<TaskResult> {
     const outputs = result.outputs && (await this.#writeOutputs(result, result.outputs));
@@ -108,6 +109,7 @@ export class AttachedFile implements AsyncDisposable {
             (cause: unknown) => {
               this.#reading.signal?.throwIfAborted();
               if (isShellfleetError(cause) && cause.code === 'QUEUE_UNAVAILABLE') throw cause;
+              if (isOfTheDisk(cause)) throw diskFailed(cause);
               return { error: ensureShellfleetError(cause).toJSON() };
             },
           ),
@@ -168,6 +170,12 @@ export class AttachedFile implements AsyncDisposable {
 async function readOwnManifest(access: BatchAccess, id: string): Promise<BatchManifest> {
   const stored = manifestSchema.safeParse(await readManifest(access, id)).data;
   return { ...(stored ?? manifestSchema.parse({ name: access.keys.name })), detached: id };
+}
+
+function diskFailed(cause: unknown): ShellfleetError {
+  const { message, context } = ensureShellfleetError(cause);
+  const text = `${message} Make room there: another attach to the same file of results continues with this task.`;
+  return new ShellfleetError('FILE_DENIED', text, context, { cause });
 }
 
 /** Tells whether a path is a file, or may become one. A pipe or a device is written to only. */

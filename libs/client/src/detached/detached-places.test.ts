@@ -57,7 +57,7 @@ describe('the files of a detached batch on the machine of its driver', () => {
       );
     await fetch(Object.assign(new Error('ENOENT'), { code: 'ENOENT', syscall: 'open' }));
     expect(onDiskFailed).not.toHaveBeenCalled();
-    await fetch(fullDisk());
+    await expect(fetch(fullDisk())).rejects.toThrow('ENOSPC');
     expect(onDiskFailed).toHaveBeenCalledOnce();
   });
 });

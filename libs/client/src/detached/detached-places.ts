@@ -6,14 +6,13 @@ import { isShellfleetError, LIMITS } from '@shellfleet/protocol';
 import type { Task } from '../batch/task.ts';
 import { type OutputPlace, toFileName } from '../batch/task-outputs.ts';
 import type { TaskPlaces } from '../batch/task-places.ts';
+import { isOfTheDisk } from '../files/disk-error.ts';
 import { unpackTo } from './unpack-to.ts';
 
 /** Most that the packed files of a batch take on the disk of its driver. */
 const MOST_UNPACKED_BYTES = 4_294_967_296;
 /** Share of the free disk that one of them may take. */
 const SHARE_OF_FREE = 0.5;
-/** Errors of the disk of a driver, which another driver may not have. */
-const OF_THE_DISK = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE'];
 /** Most that is fetched of one output, before it is packed. */
 const MOST_FETCHED = { bytes: 16 * LIMITS.detachedTaskOutputBytes, files: 10_000 };
 
@@ -64,8 +63,8 @@ export class DetachedPlaces implements TaskPlaces {
 
   /** Takes note of an error of a local file, which may be one of the disk. */
   readonly noteError = (error: unknown): void => {
-    const { code, cause } = error as { code?: string; cause?: { code?: string } };
-    if (OF_THE_DISK.includes(cause?.code ?? code ?? '')) this.#onDiskFailed(error);
+    // Another driver may have room.
+    if (isOfTheDisk(error)) this.#onDiskFailed(error);
   };
 
   readonly filesOf = ({ files = {} }: Pick<Task, 'id' | 'files'>, repeat: number): Record<string, string> =>
