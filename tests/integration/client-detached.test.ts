@@ -158,6 +158,30 @@ describe('a detached batch on the command line', () => {
     expect((await cli('ls')).stdout.toString()).toMatch(/unwanted +ended: cancelled/);
   });
 
+  test('says that the same tasks have run, and that a cancelled batch ends later', async () => {
+    await writeFile(at('tasks.jsonl'), '{"id":"a","script":"true"}\n');
+    const submit = () => cli('run', 'tasks.jsonl', '--detach', '--name', 'again');
+    expect((await submit()).stderr).toContain('the fleet goes on without this process');
+    const lease = await drive('again');
+    expect((await cli('rm', 'again')).stderr).toContain('Cancel it first');
+    await cli('cancel', 'again');
+    expect((await cli('rm', 'again')).stderr).toContain('ends within seconds');
+    await endBatch(lease, { totals: totalsOf(1, 1), progress: progressOf(1) });
+    const second = await submit();
+    expect(second).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('has ended, and they do not run') });
+  });
+
+  test('has a free name once it is cancelled after the death of its submitter', async () => {
+    const { state } = batchKeys(stage.keyspace, 'default', 'dead');
+    await stage.redis.hset(state, { id: 'x', state: 'storing', by: 'ada', createdAt: 1, tasks: 1, digest: 'd' });
+    const other = () => fleet.batches.submit([{ id: 'a', script: 'true' }], { name: 'dead' });
+    await expect(other()).rejects.toMatchObject({ message: expect.stringContaining('cancel that batch') });
+    await expect(fleet.batches.get('dead')).rejects.toMatchObject({ message: expect.stringContaining('cancel it') });
+    expect(await fleet.batches.cancel('dead')).toBe(true);
+    await fleet.batches.remove('dead');
+    expect(await other()).toMatchObject({ state: 'waiting' });
+  });
+
   test('is refused with flags about results, and needs --out without --detach', async () => {
     await writeFile(at('tasks.jsonl'), '{"id":"a","script":"true"}\n');
     expect((await cli('run', 'tasks.jsonl', '--detach', '--junit', 'x.xml')).stderr).toContain('--junit needs the');

@@ -73,9 +73,13 @@ export async function submitDetached(
   const batch = await fleet.batches.submit(tasks.tasks, options);
   if (json) await terminal.json(batch);
   else await terminal.line(batch.name);
+  const { name } = batch;
   const stored = batch.tasks === 1 ? '1 task is' : `${batch.tasks} tasks are`;
+  const fetches = `\`shellfleet batch attach ${name} --out results.jsonl\` fetches their results`;
   terminal.say(
-    `${stored} stored, and the fleet goes on without this process. \`shellfleet batch attach ${batch.name} --out results.jsonl\` fetches their results.`,
+    batch.state === 'ended'
+      ? `The batch ${name} of these tasks has ended, and they do not run again. ${fetches}, and \`shellfleet batch rm ${name}\` makes the name free.`
+      : `${stored} stored, and the fleet goes on without this process. ${fetches}.`,
   );
 }
 

@@ -5,7 +5,7 @@ import type { TaskResult } from '../batch/task-result.ts';
 import { nameOfUser } from '../connection/name-of-this-user.ts';
 import type { FleetView } from '../view.ts';
 import { type AttachBatchOptions, attachBatch } from './attach-batch.ts';
-import { accessTo, type DetachedBatch, findBatch, toDetachedBatch } from './detached-info.ts';
+import { accessTo, type DetachedBatch, findAnyBatch, findBatch, toDetachedBatch } from './detached-info.ts';
 import { type SubmitOptions, submitBatch } from './submit-batch.ts';
 
 /** Batches that workers of the fleet drive, so that no process of the submitter has to stay. */
@@ -51,12 +51,12 @@ export class DetachedBatches {
   }
 
   /**
-   * Ends a batch: no further task starts, and running tasks end as cancellations within seconds. Resolves with false if
-   * it had ended. Rejects with BATCH_NOT_FOUND.
+   * Ends a batch: no further task starts, and running tasks end as cancellations within seconds. One that is being
+   * submitted ends at once. Resolves with false if it had ended. Rejects with BATCH_NOT_FOUND.
    */
   async cancel(name: string): Promise<boolean> {
     const access = accessTo(this.#view, name);
-    const { id } = await findBatch(access);
+    const { id } = await findAnyBatch(access);
     return (await cancelBatch(access, id, `cancelled by ${nameOfUser(this.#view)}`)) !== 'over';
   }
 
@@ -66,8 +66,10 @@ export class DetachedBatches {
    */
   async remove(name: string): Promise<void> {
     const access = accessTo(this.#view, name);
-    const { id } = await findBatch(access);
+    const { id, cancel } = await findBatch(access);
     if (await removeBatch(access, id)) return;
-    throw new ShellfleetError('COMMAND_INVALID', `The batch ${name} has not ended. Cancel it first.`, { name });
+    const step =
+      cancel === undefined ? 'Cancel it first.' : 'It was cancelled, and ends within seconds. Try again then.';
+    throw new ShellfleetError('COMMAND_INVALID', `The batch ${name} has not ended. ${step}`, { name });
   }
 }

@@ -97,9 +97,20 @@ export function accessTo(view: FleetView, name: string): BatchAccess {
 
 /** Reads a batch. Rejects with BATCH_NOT_FOUND for one that is not stored, or not yet as a whole. */
 export async function findBatch(access: BatchAccess): Promise<StoredBatch> {
-  const found = await readBatch(access);
-  if (found !== undefined && found.state !== 'storing') return found;
+  const found = await findAnyBatch(access);
+  if (found.state !== 'storing') return found;
   const { name, tenant } = access.keys;
-  const why = found === undefined ? 'is not known in' : 'is still being submitted to';
-  throw new ShellfleetError('BATCH_NOT_FOUND', `The batch ${name} ${why} the tenant ${tenant}.`, { name, tenant });
+  const message = `The batch ${name} is still being submitted to the tenant ${tenant}. Wait, or cancel it, also when its submitter has died.`;
+  throw new ShellfleetError('BATCH_NOT_FOUND', message, { name, tenant });
+}
+
+/** Reads a batch, also one of which a part is stored. Rejects with BATCH_NOT_FOUND for one that is not stored. */
+export async function findAnyBatch(access: BatchAccess): Promise<StoredBatch> {
+  const found = await readBatch(access);
+  if (found !== undefined) return found;
+  const { name, tenant } = access.keys;
+  throw new ShellfleetError('BATCH_NOT_FOUND', `The batch ${name} is not known in the tenant ${tenant}.`, {
+    name,
+    tenant,
+  });
 }

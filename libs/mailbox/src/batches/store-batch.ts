@@ -201,10 +201,12 @@ async function removeIn(access: BatchAccess, id: string, phase: 'storing' | 'end
 }
 
 function nameInUse({ keys: { name, tenant } }: BatchAccess, phase: string): ShellfleetError {
-  const is = phase === 'storing' ? 'is being submitted' : phase === 'ended' ? 'has ended' : `is ${phase}`;
+  const is = phase === 'ended' ? 'has ended' : `is ${phase}`;
   return new ShellfleetError(
     'IDEMPOTENCY_CONFLICT',
-    `Another batch has the name ${name} and ${is}. Choose another name, or attach to that batch, or remove it.`,
+    phase === 'storing'
+      ? `A batch of the name ${name} is being submitted. Choose another name, or cancel that batch and remove it, or wait: the name is free a minute after the death of its submitter.`
+      : `Another batch has the name ${name} and ${is}. Choose another name, or attach to that batch, or remove it.`,
     { name, tenant, state: phase },
   );
 }
