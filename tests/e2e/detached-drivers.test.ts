@@ -105,6 +105,19 @@ describe('a detached batch', () => {
     expect(disturbed).toMatchObject({ state: 'ended', results: ids.length, totals: whole.totals });
   }, 120_000);
 
+  test('names an output that is too large by its path in the sandbox', async () => {
+    const outputs = { '/workspace/big': 'outputs/{id}/big', '/workspace/small': 'outputs/{id}/small' };
+    const task = { id: 'a', script: 'head -c 6M /dev/urandom > big; echo it > small', outputs };
+    await stack.fleet.batches.submit([task], { name: 'large' });
+    const { results, files } = await attachIn('large', 'large');
+    expect(files).toEqual({ '/outputs/a/small': 'it\n' });
+    const { code, message } = results[0]?.outputs?.['/workspace/big']?.error ?? {};
+    expect([code, message]).toEqual([
+      'FILE_TOO_LARGE',
+      '/workspace/big was not kept: the outputs of one run of a task may take 4 MiB in a detached batch, sealed.',
+    ]);
+  });
+
   test('gets nothing from a worker that was frozen past its lease', async () => {
     await submit('frozen', 12);
     const frozen = await driverOf('frozen', 2);

@@ -47,6 +47,7 @@ export {
   RENEW_BATCH_EVERY_MS,
   releaseBatch,
   renewBatch,
+  runOutputsTooLarge,
   storeManifest,
   storeOutputs,
 } from './batches/drive-batch.ts';

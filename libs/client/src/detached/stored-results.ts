@@ -4,6 +4,7 @@ import {
   type Retry,
   readManifest,
   readResultLines,
+  runOutputsTooLarge,
   storeManifest,
   storeOutputs,
 } from '@shellfleet/mailbox';
@@ -140,7 +141,9 @@ export class StoredResults implements BatchStore, BatchResults {
     const pack = (path: string, local: string) =>
       packPath(local, LIMITS.detachedTaskOutputBytes).catch((cause: unknown) => {
         this.places.noteError(cause);
-        errors[path] = ensureShellfleetError(cause).toJSON();
+        const error = ensureShellfleetError(cause);
+        // The error names a path on this machine, of which the submitter knows nothing.
+        errors[path] = error.code === 'FILE_TOO_LARGE' ? runOutputsTooLarge(path) : error.toJSON();
         return undefined;
       });
     const packed: { path: string; packed: Buffer | undefined }[] = [];

@@ -98,7 +98,7 @@ export async function storeOutputs(
     const args = [part, fits ? sealed : '', LIMITS.detachedOutputBytes];
     const stored = await runAsDriver(lease, storeOutputScript, args);
     if (stored === 0) throw leaseLost(lease);
-    if (!fits) errors.push([path, taskIsFull(path)]);
+    if (!fits) errors.push([path, runOutputsTooLarge(path)]);
     else if (stored === 1) left -= sealed.length;
     else errors.push([path, batchIsFull(path)]);
   }
@@ -168,7 +168,8 @@ function linesTooLarge({ keys: { name } }: BatchLease): ShellfleetError {
   return new ShellfleetError('BATCH_TOO_LARGE', message, { name, limit });
 }
 
-function taskIsFull(path: string): WireError {
+/** Returns the error of an output that does not fit among those of one run of a task. */
+export function runOutputsTooLarge(path: string): WireError {
   return tooLarge(path, LIMITS.detachedTaskOutputBytes, 'the outputs of one run of a task');
 }
 
