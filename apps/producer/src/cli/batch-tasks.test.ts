@@ -46,6 +46,7 @@ describe('a file of tasks', () => {
     ['tasks.jsonl', LINES],
     ['marked.jsonl', `\uFEFF${LINES}`],
     ['marked.yaml', `\uFEFF${YAML}`],
+    ['marked-list.yaml', `\uFEFF${YAML.replace('# a comment\n', '')}`],
     ['-', `\uFEFF${LINES}`],
     ['list.mjs', `export default ${JSON.stringify(TASKS)}`],
     ['generator.mjs', `export default async function* () { yield* ${JSON.stringify(TASKS)} }`],

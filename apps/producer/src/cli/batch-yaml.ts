@@ -37,10 +37,11 @@ export async function* readYamlTasks(path: string, input: Readable): AsyncGenera
   }
 }
 
-/** Returns the whole text of a file, which must be UTF-8. */
+/** Returns the whole text of a file, which must be UTF-8, without a byte order mark. */
 async function textOf(path: string, input: Readable): Promise<string> {
   const bytes = await buffer(input);
-  if (isUtf8(bytes)) return bytes.toString();
+  // Some editors begin a file with the mark, which the parser takes for a scalar.
+  if (isUtf8(bytes)) return bytes.toString().replace(/^\ufeff/, '');
   let at = 1;
   for await (const line of readLines(Readable.from([bytes]), path)) {
     if (!isUtf8(line)) break;
