@@ -1,6 +1,6 @@
 import { trace } from '@opentelemetry/api';
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FakeSandbox } from '../../test-support/fake-sandbox.ts';
 import { open, outcomes, serve } from '../../test-support/session-stage.ts';
 import { MissingImage } from '../sandbox/sandbox.ts';
@@ -14,6 +14,8 @@ vi.mock('../shell/connect-shell.ts', () => ({
 
 const exporter = new InMemorySpanExporter();
 trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
+// Other files of this process do not trace.
+afterAll(() => trace.disable());
 beforeEach(() => exporter.reset());
 
 const TRACES = ['a', 'b'].map((digit) => digit.repeat(32));
