@@ -23,7 +23,7 @@ describe.each(redisVersions)('Redis with sentinels: %s', (version) => {
   afterAll(() => endInspectedFleet(stack, inspect).finally(() => own[Symbol.asyncDispose]()));
 
   test('goes on with a promoted replica under load: nothing runs twice, losses are reported', async () => {
-    const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 15 });
+    using load = startSessionLoad(stack, inspect, { sessions: 4, commands: 15 });
     await until(
       () => load.ended,
       (count) => count > 12,

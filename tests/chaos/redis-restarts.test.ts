@@ -27,7 +27,7 @@ describe.each(settings)('Redis with appendfsync $appendfsync, $version', ({ vers
   test(`loses nothing and runs nothing twice over ${RESTARTS} kills under load`, async () => {
     redis = await startOwnRedisIn(await redisImage(version), '--appendonly', 'yes', '--appendfsync', appendfsync);
     ({ stack, inspect } = await startInspectedFleet({ redisUrl: redis.url }));
-    const load = startSessionLoad(stack, inspect, { sessions: 4, commands: 24 });
+    using load = startSessionLoad(stack, inspect, { sessions: 4, commands: 24 });
     const goesOn = async (count: number) => {
       const before = load.ended;
       await until(

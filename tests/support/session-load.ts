@@ -3,11 +3,17 @@ import { isShellfleetError, type Result } from '@shellfleet/client';
 import type { FleetInspector } from './inspect-fleet.ts';
 import type { TestFleet } from './start-fleet.ts';
 
-/** Commands that callers run one after another, in several sessions at once, while a test hurts the fleet. */
-export interface SessionLoad {
+/**
+ * Commands that callers run one after another, in several sessions at once, while a test hurts the fleet. They go on
+ * until the check, or the end of the test.
+ */
+export interface SessionLoad extends Disposable {
   /** Number of commands whose `run` has returned or thrown. */
   readonly ended: number;
-  /** Resolves when every caller is done. Each session is then checked from inside its sandbox, and by its stream. */
+  /**
+   * Ends the load. Resolves when every caller is done. Each session is then checked from inside its sandbox, and by its
+   * stream.
+   */
   check(): Promise<LoadReport>;
 }
 
@@ -24,7 +30,7 @@ interface LoadReport {
 
 interface LoadOptions {
   sessions: number;
-  /** number of commands in each session */
+  /** least number of commands in each session */
   commands: number;
 }
 
@@ -35,10 +41,11 @@ export function startSessionLoad(
 ): SessionLoad {
   const ids = Array.from({ length: sessions }, (_, index) => `load-${index}`);
   let ended = 0;
+  let isOver = false;
   const runAll = async (id: string) => {
     const session = await stack.fleet.session(id);
     const outcomes: (Result | Error)[] = [];
-    for (let index = 0; index < commands; index += 1) {
+    for (let index = 0; index < commands || !isOver; index += 1) {
       const script = `echo ${index} >> /tmp/ran; echo ${index}; sleep 0.05`;
       const outcome: Result | Error = await session.run(script).catch((error) => error);
       outcomes.push(outcome);
@@ -52,7 +59,11 @@ export function startSessionLoad(
     get ended() {
       return ended;
     },
+    [Symbol.dispose]() {
+      isOver = true;
+    },
     async check() {
+      isOver = true;
       const all = await running;
       const report: LoadReport = { succeeded: 0, failed: 0, problems: [] };
       for (const [index, id] of ids.entries()) {
