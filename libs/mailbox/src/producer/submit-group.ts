@@ -16,7 +16,7 @@ const script = defineMailboxScript('producer/submit');
 
 /** Greatest age of the last heartbeat of an owner in whose name an entry is started. */
 const HEARD_WITHIN_MS = 1_000;
-/** A group with as many entries, or characters of their payloads, is full, so that no call occupies Redis for long. */
+/** A group is full at so many entries, or characters of their payloads, so that no call occupies Redis for long. */
 const GROUP_ENTRIES = 32;
 const GROUP_CHARS = 262_144;
 
@@ -42,6 +42,7 @@ export class SubmitGroup {
     return this.#answers.length >= GROUP_ENTRIES || this.#chars >= GROUP_CHARS;
   }
 
+  /** Tells whether an entry can join: all entries of a call have the same generation and inbox. */
   takes({ generation, inbox }: Submission): boolean {
     return generation === this.#generation && inbox === this.#inbox;
   }
@@ -73,7 +74,7 @@ export class SubmitGroup {
     );
   }
 
-  /** Calls the script at once. It never throws, because nothing would catch an error at the end of a turn. */
+  /** Calls the script at once. Every error is a rejection, because nothing catches one at the end of a turn. */
   async #call(onSent: (() => void) | undefined): Promise<unknown> {
     const keys = this.#keys;
     const isInCluster = isCluster(this.#redis);

@@ -90,6 +90,7 @@ export function runScript(
   args: ScriptArgument[],
   onSent?: () => void,
 ): Promise<unknown> {
+  // During a reload a call gets its place in the order before it is sent.
   sendNow(redis);
   const run = () => {
     const sent = redis.evalsha(script.sha, keys.length, ...keys, ...args);
